@@ -1,7 +1,7 @@
 """
 Derive a program's command-line flags from a documented dataclass, so `--help` always matches the code.
 
-The field `max_rows: int = 10` becomes the flag `--max-rows`, and the docstring below the field becomes the help text.
+The `max_rows: int = 10` field becomes the `--max-rows` flag, and the docstring below the field becomes the help text.
 An `Argument` in the annotation supplies details that the type cannot express.
 """
 
@@ -58,7 +58,7 @@ def arguments_of(
         prog=program,
         description=description,
         epilog=f"example: {example}",
-        # Keep the line breaks of the description and of the example.
+        # Keep the line breaks in the description and the example.
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     fixed, presets = fixed or {}, presets or {}

@@ -1,8 +1,8 @@
 """
-Control the queries of another process: `rtm commit`, `rtm drain` and `rtm stop`.
+Control another process's queries: `rtm commit`, `rtm drain` and `rtm stop`.
 
-The job opens a Unix domain socket with `listen`. Any user with access to the socket file can send commands. No TCP port
-is open.
+The job opens a Unix domain socket with `listen`, and no TCP port. Any user with access to the socket file can send
+commands.
 """
 
 import argparse

@@ -181,7 +181,7 @@ def _by_words(text: str) -> list[KnownError]:
 
 
 def stems(text: str) -> set[str]:
-    """Return the word stems of a text, without common words."""
+    """Return the stems of a text's words, except common words."""
     words = set(WORD.findall(text.lower())) - COMMON
     return {re.sub(r"(?:ied|ies|y)$", "i", re.sub(r"(?:ing|ed|es|s|e)$", "", word)) for word in words}
 

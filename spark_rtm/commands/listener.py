@@ -25,7 +25,7 @@ MAX_DEADLINE_SECONDS = 86_400.0
 MAX_REQUEST_BYTES = 10_000
 MAX_REQUEST_SECONDS = 10.0
 MAX_TEXT = 2_000
-"""Maximum length of a query's result in characters. An exception message may contain a record."""
+"""Maximum length of a query's result in characters. An exception message may contain a whole record."""
 MAX_AT_ONCE = 8
 """Maximum number of queries that execute a command at the same time."""
 Answer = dict[str, Any]
@@ -37,12 +37,12 @@ def listen(spark: SparkSession, path: Path) -> Iterator[None]:
     While the block runs, execute commands that this user's other processes send to the socket `path`.
 
     Only this user can open the socket, which is deleted when the block ends. Raises OSError if another process already
-    listens on it.
+    listens on the socket.
     """
     _remove_unused(path)
     try:
         server = _Server(spark, path)
-    except OSError as error:  # Python's message lacks the path
+    except OSError as error:  # Python's error message lacks the path
         raise OSError(error.errno or errno.EINVAL, error.strerror or str(error), str(path)) from error
     own = path.stat().st_ino
     thread = threading.Thread(target=server.serve_forever, name="rtm-control", daemon=True)

@@ -108,7 +108,7 @@ def ask_broker(checkpoint: Checkpoint, kafka: Connection) -> Broker:
 
 
 def _with_new_partitions(offsets: Offsets, known: Broker) -> dict[str, dict[str, int]]:
-    """Return the offsets with `EARLIEST` for new partitions, because a new query needs an offset for each partition."""
+    """Add `EARLIEST` offsets for new partitions, because a new query needs an offset for each partition."""
     return {
         topic: dict.fromkeys(map(str, known.get(topic, {})), EARLIEST) | dict(numbers)
         for topic, numbers in offsets.items()

@@ -35,7 +35,7 @@ REAL_TIME_OPERATOR = "StatefulStreamlineAggregate"
 
 @dataclass(frozen=True)
 class Span:
-    """Consecutive batches that the same mode wrote."""
+    """Consecutive batches that were written in the same mode."""
 
     first: int
     last: int
@@ -50,7 +50,7 @@ def spans(
     created_seconds: float | None = None,
 ) -> list[Span]:
     """
-    Return spans of consecutive batches that the same mode wrote, oldest first.
+    Return spans of consecutive batches that were written in the same mode, oldest first.
 
     `created_seconds` is the modification time of `metadata`, which Spark writes before the first batch. If it is later
     than the batches, the checkpoint is a copy, and all file times are ignored.

@@ -51,7 +51,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Pace:
-    """The time between batch starts, in seconds."""
+    """Statistics of the time between batch starts, in seconds."""
 
     median_seconds: float
     min_seconds: float

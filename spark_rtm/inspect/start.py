@@ -25,7 +25,7 @@ REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 REFUSED_SOURCE = "STREAMING_REAL_TIME_MODE.INPUT_STREAM_NOT_SUPPORTED"
 REFUSED_OPERATOR = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
 NEW_CHECKPOINT = "start a new checkpoint at the position that --as-starting-offsets prints"
-# Stateful operators that real-time mode of OSS 4.3.0 does not support, by their names in checkpoints.
+# Stateful operators that real-time mode of OSS 4.3.0 does not support, by operator name in checkpoints.
 REFUSED_OPERATORS = {
     "symmetricHashJoin": "stream-stream join",
     "dedupeWithinWatermark": "dropDuplicatesWithinWatermark",

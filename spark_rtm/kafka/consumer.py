@@ -50,10 +50,10 @@ def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
 
 
 def is_at_end(consumer: Consumer) -> bool:
-    """Return whether the consumer has read its partitions up to the current end."""
+    """Return whether the consumer has reached the current end of its partitions."""
     partitions = consumer.assignment()
     ends = end_offsets(consumer, partitions)
-    # A position is negative until the first record of its partition has been read.
+    # A position is negative until the partition's first record has been read.
     return all(max(at.offset, 0) >= ends[at.topic, at.partition] for at in consumer.position(partitions))
 
 

@@ -16,7 +16,7 @@ from spark_rtm.realtime.queries import wait_until
 
 NO_RESET = {"auto.offset.reset": "error"}
 """Consumer setting that raises an error if the records at the consumer's offset no longer exist."""
-# A broker can return these errors shortly after its restart or after the creation of the topic.
+# A broker can return these errors shortly after a restart or the creation of the topic.
 TEMPORARY_ERRORS = (
     *TRANSIENT_ERRORS,
     KafkaError._TIMED_OUT,  # noqa: SLF001 - documented name

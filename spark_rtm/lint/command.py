@@ -78,7 +78,7 @@ def _check(sources: Sources, settings: Settings, options: Options) -> int:
 
 
 def _inputs(options: Options) -> tuple[Sources, Settings]:
-    """Return the files to check and the settings. Raise SettingsError if the arguments are invalid."""
+    """Return the files to check, and the settings. Raise SettingsError if the arguments are invalid."""
     paths = list(options.paths) or ([STDIN] if options.stdin_filename else [Path()])
     is_stdin = STDIN in paths
     if is_stdin and len(paths) > 1:

@@ -103,7 +103,7 @@ def _new(match: re.Match[str], template: str) -> str:
 
 
 def _replaced(text: str, edits: list[Edit]) -> str:
-    """Return the text after applying all edits that do not overlap."""
+    """Apply all edits that do not overlap, and return the new text."""
     parts, last = [], len(text)
     for start, end, new in sorted(set(edits), reverse=True):
         if end <= last:

@@ -17,7 +17,7 @@ REPEAT_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Problem:
-    """One violation of a rule, or one unchecked part. `engine` and `severity` override the rule's values."""
+    """A rule violation, or an unchecked part. `engine` and `severity` override the rule's values."""
 
     line: int
     message: str

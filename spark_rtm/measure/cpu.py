@@ -39,7 +39,7 @@ ProcessKey = tuple[int, float]
 
 @dataclass(frozen=True)
 class Cpu:
-    """Average number of busy cores over a period."""
+    """Average numbers of busy cores over a period."""
 
     seconds: float
     cores: int
@@ -86,7 +86,7 @@ class CpuMeter:
             self._first.setdefault(key, self._last[key] if len(self._samples) == 1 else 0.0)
 
     def result(self) -> Cpu | None:
-        """Return the averages between the first and last sample, or None for fewer than two samples."""
+        """Return the averages between the first and last samples, or None for fewer than two samples."""
         if len(self._samples) < 2:
             return None
         (started_at, before), (ended_at, after) = self._samples[0], self._samples[-1]

@@ -46,7 +46,7 @@ QUANTILES = {"0.5": 0.5, "0.99": 0.99, "1": 1.0}
 
 @dataclass
 class TopicWatcher:
-    """Watcher of the target and reject topics, from their end at the first connection. Not thread-safe."""
+    """A watcher that reads the target and reject topics from their end on the first connection. Not thread-safe."""
 
     bootstrap_servers: str
     source: str

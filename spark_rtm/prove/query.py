@@ -82,7 +82,7 @@ class Query:
 
 @contextmanager
 def query_of_job(bench: Bench, recording: Recording, number: int, samples: Mapping[str, list[Sent]]) -> Iterator[Query]:
-    """Yield one of a job's queries. Rows for a sink other than Kafka become JSON."""
+    """Yield one of a job's queries. Rows for sinks other than Kafka become JSON."""
     rows, caught, job = recording.caught[number].rows, recording.caught[number], recording.job
     names = topics_of(rows) or recording.topics
     sink, partitions = sink_options(caught), dict.fromkeys(names, recording.partitions)
@@ -159,7 +159,7 @@ def evaluated(query: Query, records: list[Sent]) -> list[tuple[Sent, Result]]:
 
 
 def results_of(query: Query, records: list[Sent]) -> list[tuple[Sent, Received]]:
-    """Return each row together with its record. Failing records have no rows."""
+    """Return each row together with its record. Records that make the query fail have no rows."""
     found = evaluated(query, records)
     return [(record, output) for record, result in found if isinstance(result, list) for output in result]
 
@@ -187,7 +187,7 @@ def with_results(query: Query) -> Query:
 
 
 def holds(output: Received, record: Sent) -> bool:
-    """Return whether an output contains a record's bytes, or the beginning that a reject topic keeps."""
+    """Return whether an output contains a record's bytes, or the beginning of the value that a reject topic keeps."""
     value = (record.value or b"")[:KEPT_BYTES]
     return value in (output.value or b"") and (record.value is not None or output.value is None)
 

@@ -129,7 +129,7 @@ def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: 
         caught = recording.caught[number]
         prefix = f"query {number + 1} (line {caught.line}): " if len(recording.caught) > 1 else ""
         for verdict in _of_query(bench, recording, number, options, say):
-            # All queries of a file have the same verdicts on passwords.
+            # All queries in a file have the same verdicts on passwords.
             if verdict.check != "secrets" or verdict not in shown:
                 yield replace(verdict, evidence=prefix + verdict.evidence)
             shown.add(verdict)

@@ -130,11 +130,11 @@ def stagger(
     query: StreamingQuery, last_commit: Callable[[], object], seconds: float, stop: threading.Event | None = None
 ) -> None:
     """
-    Commit `query` `seconds` after each commit of another copy, so that the copies never pause at the same time.
+    Commit `query` a fixed time after each commit of another copy, so that the copies never pause at the same time.
 
     `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Set
-    `seconds` to half of the other copy's interval. Give `query` a longer interval, which takes effect when the other
-    copy stops. Returns when `query` has stopped or `stop` is set.
+    `seconds`, this fixed time, to half of the other copy's interval. Give `query` a longer interval, which takes effect
+    when the other copy stops. Returns when `query` has stopped or `stop` is set.
     """
     stop, known = stop or threading.Event(), last_commit()
     while query.isActive and not stop.wait(POLL_SECONDS):
@@ -179,7 +179,7 @@ class _Deadline:
 
 @contextmanager
 def _alone(query: StreamingQuery, deadline: _Deadline) -> Iterator[None]:
-    """Wait until no other call of `stop` for the query is running."""
+    """Wait until no other `stop` call for the query is running."""
     lock = _STOPS.setdefault(str(query.runId), threading.Lock())
     if not lock.acquire(timeout=max(deadline.left(), 0)):
         raise TimeoutError(f"timed out after {deadline.seconds:g} s waiting for another `stop` of query {query.name!r}")

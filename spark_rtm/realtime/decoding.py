@@ -46,7 +46,7 @@ def reasons_of_form(name: str, strings: Iterable[str], *further: Column) -> dict
     """
     Return, by reject reason, the conditions under which a record is not a JSON object with the schema's fields.
 
-    `strings` are the names of the string fields. `further` contains additional conditions for the reason `wrong_type`.
+    `strings` are the names of the string fields. `further` contains additional conditions for the `wrong_type` reason.
     """
     wrong_strings = (~type_of(string).isin("STRING", "VOID") for string in strings)
     return {

@@ -20,7 +20,7 @@ ENGINE_PREFIX = re.compile(
     r"(?:[a-z]\w*\.)+[A-Z][\w$]*: )*"
 )
 JAVA_CLASS = re.compile(r"(?:[a-z]\w*\.)+[A-Z][\w$]*: $")
-# Exception messages from these packages contain no record values. Any other message can be a record value.
+# Exception messages from these packages contain no record values. Any other message can contain record values.
 ENGINE_CLASS = re.compile(
     r"(?:org\.(?:apache|rocksdb)|spark_rtm\.exactly_once|io\.netty|java\.(?:io|net|nio|util\.concurrent)|javax\.net)\.[\w.$]+"
     r"(?<!PythonException): $"
@@ -193,7 +193,7 @@ CAUSES = (
         "if it repeats, check that the broker responds and that the topic exists",
     ),
 )
-"""Known causes. The first match applies."""
+"""Known causes of failures. The first match applies."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ class Failure:
     """Whether this run had finished a batch, which proves that the cluster had enough task slots."""
 
     def is_same_as(self, other: "Failure") -> bool:
-        """Return whether both failures have the same name at the same offsets of the same query."""
+        """Return whether both failures have the same query, offsets and name."""
         return (self.query_name, self.name, self.offsets) == (other.query_name, other.name, other.offsets)
 
 

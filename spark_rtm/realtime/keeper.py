@@ -85,8 +85,8 @@ def judge(failure: Failure, history: Sequence[Failure], limits: Limits | None = 
     """
     Decide whether to restart a query after `failure`. `history` contains the earlier failures of all queries.
 
-    The first failure that a poison record causes looks transient. A poison record makes every restart
-    fail with the same error at the same offsets.
+    The first failure caused by a poison record looks transient. A poison record makes every restart fail with the same
+    error at the same offsets.
     """
     limits = limits or Limits()
     recent = [old for old in history if failure.at - old.at <= limits.window_seconds]
@@ -135,7 +135,7 @@ class Keeper:
         limits: Limits | None = None,
         on_decision: Callable[[Decision], object] = log_decision,
     ) -> None:
-        """Store `starters`, the functions that start the queries, by query name."""
+        """Create a keeper. `starters` maps each query name to the function that starts the query."""
         self.queries: dict[str, StreamingQuery] = {}
         """Each query's current run, or its failed run while the query waits for a restart."""
         self.history: list[Failure] = []
@@ -236,7 +236,7 @@ def keep(
     commit_every: float | None = None,
 ) -> None:
     """
-    Start queries and keep them running until `stop` is set, all are stopped, or one cannot continue.
+    Start queries and keep them running until `stop` is set, all queries are stopped, or a query cannot continue.
 
     With `standby`, first wait until no other process runs the queries. `commit_every` is the number of seconds between
     two commits of a query, and requires the `rtm-kafka` source. By default, a query commits at its trigger interval. At

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 METRIC = "sourceQueuingLatencyMs"
-"""Name of the observation. Its fields are `count`, and `P50`, `P99` and `max` in milliseconds."""
+"""Name of the observation, whose fields are `count`, and `P50`, `P99` and `max` in milliseconds."""
 SKETCH_VALUES = 4_000
-"""Size of a sketch (Spark's `k`). With the default of 200, its P99 can be as low as the exact P97.7."""
+"""Size of a sketch (Spark's `k`). With the default of 200, the sketch's P99 can be as low as the exact P97.7."""
 COLUMN = "_rtm_latency_ms"
 # `current_timestamp()` is constant for a whole batch.
 CLOCK_MS = "reflect('java.lang.System', 'currentTimeMillis')"

@@ -24,7 +24,7 @@ def password_login(
     """
     Return the options for password authentication over TLS.
 
-    `truststore` is a PEM file with the certificates of the authorities that sign the brokers' certificates. Without
+    `truststore` is a PEM file with the certificates of the brokers' certificate authorities. Without
     `truststore`, the client trusts Java's default certificate authorities. Each executor reads the file at this path.
     """
     if not user or not password:

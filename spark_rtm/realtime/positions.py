@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 Offsets = dict[str, dict[str, int]]
-"""The next offset of each partition, by topic and partition number."""
+"""Each partition's next offset, by topic and partition number."""
 
 FORMAT = "v1"
 NO_BATCH = -1

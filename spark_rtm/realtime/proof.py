@@ -30,7 +30,7 @@ def assert_real_time(query: StreamingQuery, deadline_seconds: float = 60) -> Non
 
 
 def plan_of_frame(frame: DataFrame) -> str:
-    """Return the physical plan of a batch or streaming DataFrame."""
+    """Return a batch or streaming DataFrame's physical plan."""
     jvm: Any = frame.sparkSession._jvm  # noqa: SLF001
     return str(jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "simple"))  # noqa: SLF001
 

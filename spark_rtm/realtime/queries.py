@@ -1,7 +1,7 @@
 """
 Wait for streaming queries, report their failures and stop them.
 
-Spark reports most errors of a query only after `start()` has returned, through the query's `exception()` method.
+Spark reports most of a query's errors only after `start()` has returned, through the query's `exception()` method.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Run short, empty batches before traffic, so that the JVM compiles the code of batch boundaries.
+Run short, empty batches before traffic starts, so that the JVM compiles the code for batch boundaries.
 
 A query runs this code only once per trigger interval. In a new JVM, about the first hundred boundaries are slow, and
 with production intervals the slow phase lasts hours.

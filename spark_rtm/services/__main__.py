@@ -21,8 +21,8 @@ from spark_rtm.services.postgres import postgres_server, without_password
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return 0, or print the error and return 1."""
     options = _parser().parse_args(arguments)
-    # Without these handlers, a background job of a shell would ignore SIGINT, and SIGTERM would skip the `finally`
-    # blocks that stop the servers.
+    # Without these handlers, a shell's background job would ignore SIGINT, and SIGTERM would skip the `finally` blocks
+    # that stop the servers.
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
     try:

@@ -131,7 +131,7 @@ def start_child(
 
 def wait_until_ready(child: Child, is_ready: Callable[[], bool], deadline_seconds: float) -> None:
     """
-    Call `is_ready` every 50 ms until it returns True.
+    Call `is_ready` every 50 ms until the call returns True.
 
     If the child exits or the deadline passes, kill the child and raise RuntimeError with the end of the child's log.
     """
@@ -175,7 +175,7 @@ class LocalServer(ABC):
             self.child.stop()
 
     def kill(self) -> None:
-        """Kill the server as `kill -9` does. Do nothing if it is not running."""
+        """Kill the server like `kill -9`. Do nothing if it is not running."""
         if self.child:
             self.child.kill()
 
@@ -190,7 +190,7 @@ ServerT = TypeVar("ServerT", bound=LocalServer)
 
 @contextmanager
 def running(server: ServerT) -> Iterator[ServerT]:
-    """Start a server, yield it, and remove it at the end of the block or after a failed start."""
+    """Start a server, yield the server, and remove it at the end of the block or after a failed start."""
     try:
         server.start()
         yield server

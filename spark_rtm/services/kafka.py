@@ -109,7 +109,7 @@ class LocalKafka(LocalServer):
         return f"127.0.0.1:{self.ports[0]}"
 
     def start(self) -> None:
-        """Start the broker and wait until it responds. Raise RuntimeError with the end of its log if it does not."""
+        """Start the broker and wait until it responds. If it does not, raise RuntimeError with the end of its log."""
         properties = self.folder / "broker.properties"
         if not properties.exists():
             self._format(properties)
@@ -139,7 +139,7 @@ class LocalKafka(LocalServer):
 @contextmanager
 def kafka_broker() -> Iterator[str]:
     """
-    Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker for the block.
+    Yield `KAFKA_BOOTSTRAP_SERVERS`, or the address of a local broker that runs during the block.
 
     Raises RuntimeError if the given servers do not respond within 10 s or the local broker does not start.
     """

@@ -194,7 +194,7 @@ def without_password(dsn: str) -> str:
 @contextmanager
 def postgres_server() -> Iterator[str]:
     """
-    Yield `POSTGRES_DSN`, or the connection string of a local server for the block.
+    Yield `POSTGRES_DSN`, or the connection string of a local server that runs during the block.
 
     Raises RuntimeError if the given server refuses the connection or does not respond within 3 s, or if the local
     server does not start.

@@ -29,9 +29,9 @@ def compiled(source: Path, *others: Path, data_source: str = "", libraries: Sequ
     """
     Return the jar compiled from Scala files, built once per content and Spark version.
 
-    `data_source` is a class with a short name that Spark finds, as in `format("rtm-kafka")`. `libraries` are jars that
-    the files use in addition to Spark's jars. Raises RuntimeError with the compiler messages, which start with file and
-    line.
+    `data_source` is a class to register with Spark under a short name, as in `format("rtm-kafka")`. `libraries` are
+    jars that the files use in addition to Spark's jars. Raises RuntimeError with the compiler messages, which start
+    with file and line.
     """
     digest = sha256(
         b"".join(path.read_bytes() for path in (source, *others)) + pyspark.__version__.encode()
@@ -55,7 +55,7 @@ def compiled(source: Path, *others: Path, data_source: str = "", libraries: Sequ
 
 
 def scala_object(spark: SparkSession, source: Path, name: str) -> Any:
-    """Return a Scala object such as `alerts.HeartbeatsToOffline`, whose methods use Java objects."""
+    """Return a Scala object such as `alerts.HeartbeatsToOffline`, whose methods take and return Java objects."""
     path = str(compiled(source)).replace("\\", r"\\").replace("'", r"\'")
     spark.sql(f"ADD JAR '{path}'")
     member: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar

@@ -33,7 +33,7 @@ from spark_rtm.services.scala import SPARK_HOME, compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHECKPOINT_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-# By default, the JVM only interprets methods with more than 8,000 bytes of bytecode and never compiles them. Spark
+# By default, the JVM never compiles methods with more than 8,000 bytes of bytecode. Spark
 # generates larger methods for the decoder.
 COMPILE_LARGE_METHODS = "-XX:-DontCompileHugeMethods"
 # Avro allocates a record's declared lengths before it reads the data, so without these limits a record of seven bytes
@@ -244,7 +244,7 @@ def _connect_workers_early(environment: dict[str, str]) -> None:
 
 def _end_jvm(owner: int, seconds: float = JVM_END_SECONDS) -> None:
     """Wait for the JVM's shutdown hooks, which delete Spark's files, before the run folder is deleted."""
-    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for its process
+    gateway = SparkContext._gateway  # noqa: SLF001 - PySpark has no public API for the JVM process
     if gateway and (process := getattr(gateway, "proc", None)) and os.getpid() == owner:
         # A Py4J thread sends the JVM the ids of deleted Python objects. If the JVM has already ended, this thread could
         # log a stack trace.

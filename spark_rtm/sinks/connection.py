@@ -221,5 +221,5 @@ class Watchdog:
 
 
 def _pause_seconds(attempt: int) -> float:
-    """Return a random pause, so that tasks reconnect at different times. Its upper bound doubles with each attempt."""
+    """Return a random pause, so that tasks reconnect at different times. The upper bound doubles with each attempt."""
     return JITTER.uniform(0, min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 16)))

@@ -54,7 +54,7 @@ class Flusher:
             pass
 
     def stop(self) -> bool:
-        """Drop the remaining rows and close the connection. Return False if a blocked flush prevents this."""
+        """Drop the remaining rows and close the connection. Return False if a blocked flush prevents the close."""
         self.buffer.close(drop=True)
         if len(self.buffer):
             self.connection.abandon()
@@ -62,7 +62,7 @@ class Flusher:
         return not self._thread.is_alive()
 
     def reject(self, values: Sequence[Any], reason: str) -> None:
-        """Pass one row to `on_rejected`, never at the same time as another row."""
+        """Pass a row to `on_rejected`. Rows are passed one at a time."""
         with self._flushing:
             self._reject(values, reason)
 

@@ -1,4 +1,4 @@
-"""Count the rows and flushes of one sink epoch, and format the counts as one log line."""
+"""Count the rows and flushes in a sink epoch, and format the counts as one log line."""
 
 from collections import deque
 from collections.abc import Collection
@@ -38,7 +38,7 @@ class Metrics:
     """Time from each flush's oldest `process` call to the acknowledged commit."""
 
     def line(self) -> str:
-        """Return all metrics on one line."""
+        """Format all metrics as one line."""
         rows = ("rows", "deduped", "flushed", "stale_rows", "rejected_rows")
         flushes = ("flushes", "retries", "reconnects", "watchdog_cuts")
         counts = " ".join(f"{name}={getattr(self, name)}" for name in rows + flushes)

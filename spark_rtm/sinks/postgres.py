@@ -132,7 +132,7 @@ class PostgresUpsertSink:
         buffer.put(key, version, values)
 
     def drain(self) -> None:
-        """Block until the database has acknowledged every row so far. Raise RuntimeError if a row cannot be written."""
+        """Block until the database has acknowledged all rows so far. Raise RuntimeError if a row cannot be written."""
         if self._buffer is None:
             raise self._not_open()
         self._flusher.drain()

@@ -81,7 +81,7 @@ def _getter(positions: Sequence[Any]) -> Callable[[Any], Any]:
 
 
 def _utc(value: datetime | None) -> datetime | None:
-    # Spark passes timestamps without a time zone, in the local time of the worker.
+    # Spark passes timestamps without a time zone, in the worker's local time.
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 

@@ -53,7 +53,7 @@ def read_table(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataF
 
 
 def redirected(rows: DataFrame, target: str) -> DataFrame:
-    """Return Kafka sink rows that all go to `target`, with the chosen topic in a header. A null topic stays null."""
+    """Return Kafka sink rows that all go to `target`, with the chosen topic in a header. Null topics stay null."""
     rows = rows.drop("partition")
     if "topic" not in rows.columns:
         return rows.withColumn("topic", F.lit(target))

@@ -37,7 +37,7 @@ class Finding:
     rule: str
     """Rule identifier, such as `output-mode`."""
     message: str
-    """The problem and its consequence."""
+    """Text of the problem and its consequence."""
     fix: str
     severity: str = "error"
     """`error`, `warning` or `information`."""

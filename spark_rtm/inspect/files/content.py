@@ -51,12 +51,12 @@ class Checkpoint:
 
     @property
     def last_planned(self) -> Planned | None:
-        """The newest entry of `offsets/`."""
+        """The newest entry in `offsets/`."""
         return self.planned[max(self.planned)] if self.planned else None
 
     @property
     def last_committed(self) -> Committed | None:
-        """The newest entry of `commits/`."""
+        """The newest entry in `commits/`."""
         return self.committed[max(self.committed)] if self.committed else None
 
     @property
@@ -221,7 +221,7 @@ def _skipping(skipped: list[str], *, is_read: bool) -> Iterator[None]:
 
 
 def _remedy(folder: Folder, path: str) -> str:
-    """Return the remedy for a damaged file. `tests/inspect` tests both deletions below on OSS 4.3.0."""
+    """Return the remedy for a damaged file. `tests/inspect` verifies both deletions below on OSS 4.3.0."""
     parent, _, name = path.rpartition("/")
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     newest = max(commits.entries, default=-1)

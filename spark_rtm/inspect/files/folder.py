@@ -2,7 +2,7 @@
 List and read checkpoint files in a local folder or an object store.
 
 The module reads only regular files of limited size inside the folder. It writes nothing and follows no links, because
-another user may have created the folder. Only paths with a scheme need `fsspec`.
+another user may have created the folder. Only paths with a URL scheme require `fsspec`.
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 Parse a checkpoint's logs: `metadata`, `offsets/`, `commits/` and the first offsets in `sources/`.
 
 Spark plans batch N by writing `offsets/N` and commits it by writing `commits/N`.
-A log file is complete or absent, unless the machine failed or the file was edited.
+A log file is either complete or missing, unless the machine failed or someone edited the file.
 Error messages do not quote files, because a file may contain a secret.
 """
 
@@ -44,7 +44,7 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True)
 class Planned:
-    """A planned batch: one entry of `offsets/`."""
+    """A planned batch, from an entry in `offsets/`."""
 
     batch: int
     version: int
@@ -60,7 +60,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Committed:
-    """A committed batch: one entry of `commits/`."""
+    """A committed batch, from an entry in `commits/`."""
 
     batch: int
     version: int

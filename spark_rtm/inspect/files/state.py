@@ -12,7 +12,7 @@ from spark_rtm.inspect.files.logs import NUMBER, DamagedError, has_stale_checksu
 
 MAX_PARTITIONS = 100_000
 DEFAULT_STORE = "default"
-# In format 1, a file name contains the version. In format 2, it contains the version and an id.
+# In format 1, a file name contains the version. In format 2, the file name contains the version and an id.
 _FILE = re.compile(r"(?P<version>[0-9]{1,19})(?:_(?P<id>[0-9a-f-]+))?\.(?P<kind>delta|snapshot|changelog|zip)")
 # Suffixes of files that contain one batch's changes rather than a snapshot of the whole state.
 _CHANGES = ("delta", "changelog")
@@ -20,7 +20,7 @@ _CHANGES = ("delta", "changelog")
 
 @dataclass(frozen=True)
 class Operator:
-    """The state of one stateful operator."""
+    """The state files of a stateful operator."""
 
     number: int
     name: str

@@ -2,7 +2,7 @@
 Parse JSON, YAML and dictionaries in Python code, and record the line number of every value.
 
 Python's `json` module does not record line numbers, but `ast` does, and a JSON text is a Python expression.
-YAML can be parsed only if PyYAML is installed.
+Parsing YAML requires PyYAML.
 """
 
 import ast

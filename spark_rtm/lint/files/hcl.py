@@ -40,7 +40,7 @@ def _root(entries: Object) -> Object:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the text and the line number of each token. A heredoc is an empty string."""
+    """Yield the text and the line number of each token. A heredoc becomes an empty string."""
     for line, match in numbered(TOKEN, text):
         if not match["note"] and (match[0] == "\n" or not match[0].isspace()):
             yield '""' if match["heredoc"] else match[0], line

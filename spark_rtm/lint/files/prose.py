@@ -82,7 +82,7 @@ def _cells(layout: Layout, text: str) -> Iterator[Sentence]:
             continue
         has_fixes = any(map(FIX.search, table.header))
         for line, cells in table.rows:
-            # Each cell is checked together with its row, so a long row would take quadratic time.
+            # Each cell is checked together with its row, so checking a long row would take quadratic time.
             around = " | ".join(cells)[:MAX_SENTENCE]
             first = cells[0][:MAX_TITLE]
             row = markdown.replace_code_spans(first, lambda _: "x")

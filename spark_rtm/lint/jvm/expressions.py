@@ -109,7 +109,7 @@ class Expressions(Reader, ABC):
         return build.call(value, given, line)
 
     def expectation(self, body: list[ast.stmt], line: int) -> ast.stmt:
-        """Return a statement `with raises():` around statements that must fail."""
+        """Return a `with raises():` statement around statements that must fail."""
         raises = at(ast.Call(build.name("raises", line), [], []), line)
         return at(ast.With([ast.withitem(raises)], body), line, self.last_line())
 

@@ -68,7 +68,7 @@ class Reader:
         return self.tokens[position] if position < self.end else self.tokens[self.end]
 
     def take(self, text: str = "") -> Token | None:
-        """Consume and return the next token if it has this text."""
+        """Consume and return the next token, if the token has this text."""
         token = self.peek
         if token.kind == "end" or (text and token.text != text):
             return None

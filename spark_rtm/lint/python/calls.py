@@ -113,7 +113,7 @@ class Calls(Evaluator):
         return tuple(positional), is_open
 
     def call(self, callee: v.Value, given: Arguments, line: int, state: State, name: str = "") -> v.Value:
-        """Return the result of calling `callee` with the arguments `given`."""
+        """Return the result of calling `callee` with arguments `given`."""
         if isinstance(callee, v.Function):
             return self.inline(callee, given, state)
         if isinstance(callee, v.Class):

@@ -54,7 +54,7 @@ class Interpreter(Statements):
                 if function.node not in self.visited:
                     self.spark.end_deletions()
                     # A function can use names that the module assigns after the function definition.
-                    # The function therefore starts with the names at the end of the module.
+                    # Therefore, the function starts with the names at the end of the module.
                     scopes = [*end.scopes[:1], *state.scopes[1:]]
                     self.inline(function, None, replace(end, scopes=scopes, decided=state.decided, has_ended=False))
         except ExhaustedError:  # the queries and settings collected so far remain valid

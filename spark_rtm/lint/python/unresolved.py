@@ -17,7 +17,7 @@ def unresolved_triggers(tree: ast.Module, module: Module, followed: set[ast.AST]
     """
     Return triggers in unreached code, and triggers whose keyword and value occur in the same statement.
 
-    The same statement is evidence only if some trigger call in the module has unknown arguments.
+    Triggers of the second kind are returned only if a trigger call in the module has unknown arguments.
     """
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node not in followed]
     found = [_trigger(value) for call in calls if _is_trigger(call) for value in _constants(call)]

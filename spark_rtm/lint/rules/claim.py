@@ -39,7 +39,7 @@ REQUIREMENT = re.compile(
 
 
 def advised(sentence: Sentence, subject: str) -> Iterator[int]:
-    """Yield the line at which a sentence about real-time mode recommends a match of the pattern `subject`."""
+    """Yield the lines at which a sentence about real-time mode recommends a match of `subject`."""
     if not sentence.is_about or sentence.is_denied:
         return
     # A subject in parentheses after the mode's name, or after `with`, is advice for this mode.

@@ -148,7 +148,7 @@ def _deletes(deletion: Deletion, query: Query) -> bool:
     value, _ = query.writer.options.get("checkpointlocation", (None, 0))
     if value is None or value is deletion.path:
         return value is not None
-    # Equal strings with unknown parts, such as f"{base}/checkpoint", name the same folder.
+    # Equal strings with unknown parts, such as f"{base}/checkpoint", refer to the same folder.
     texts = [template_of(each) for each in (value, deletion.path)]
     paths = [text.strip("\0").rstrip("/") and text.rstrip("/") for text in texts]
     return all(paths) and (paths[0] == paths[1] or paths[0].startswith(f"{paths[1]}/"))

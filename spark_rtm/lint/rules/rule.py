@@ -38,7 +38,7 @@ CITATIONS = {
     "test": "../tests/lint/test_lint_programs_on_spark.py",
     "triggers": 'https://docs.databricks.com/aws/en/structured-streaming/triggers "read 2026-11-20"',
 }
-"""The URL of each source, and the date on which it was read."""
+"""Each source's URL and the date on which it was read."""
 
 
 Check = Callable[..., Iterator[Problem]]
@@ -46,11 +46,11 @@ Check = Callable[..., Iterator[Problem]]
 
 @dataclass(frozen=True)
 class Rule:
-    """One lint rule. The docstring of `check` is the text of its page and of `lint --explain`."""
+    """One lint rule. The docstring of `check` is the text of the rule's page section and of `lint --explain`."""
 
     id: str
     subject: str
-    """The kind of object for the check: a `module`, a `page` or a `cluster`."""
+    """The kind of object that the check takes: a `module`, a `page` or a `cluster`."""
     engines: tuple[str, ...]
     severity: str
     check: Check
@@ -68,7 +68,7 @@ class Rule:
 
     @cached_property
     def reported_words(self) -> list[str]:
-        """Return the methods, options and keys in `reported_at`. A finding states their columns."""
+        """Return the methods, options and keys in `reported_at`. A finding contains their columns."""
         return re.findall(r"`([\w.]+)`", self.reported_at)
 
     @property

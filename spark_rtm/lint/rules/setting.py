@@ -57,7 +57,7 @@ CHECKS = {
     "spark.sql.streaming.unsupportedOperationCheck": ("false", "unsupported operators return wrong results"),
     "spark.sql.streaming.stateStore.stateSchemaCheck": ("false", "Spark misreads state if its columns have changed"),
 }
-"""Settings that switch off a check, each with its value and the consequence."""
+"""Settings that can switch off a check, each with the value that switches it off, and the consequence."""
 OBSOLETE = ("MultiShuffleManager", "StreamingShuffleManager", "ConcurrentStageDAGScheduler")
 
 
@@ -160,7 +160,7 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
 
     Why: Spark ignores an unknown key without an error. Only the trigger turns real-time mode on.
 
-    Both engines: an error for an unknown key that clearly means to turn the mode on; a warning for a misspelled key.
+    Both engines: an error for an unknown key that is clearly meant to turn the mode on; a warning for a misspelled key.
     OSS: a warning for other unknown keys of real-time mode.
 
     Reported at: the call that sets the key, or its entry in a dictionary or definition.

@@ -1,4 +1,4 @@
-"""Rules about the source, the sink, the output mode, the columns and a missing checkpoint of a query."""
+"""Rules about a query's source, sink, output mode, columns and missing checkpoint."""
 
 from collections.abc import Iterator
 
@@ -56,7 +56,7 @@ def output_mode(module: Module) -> Iterator[Problem]:
         if writer.mode is None:
             if query.start_line and not writer.is_open:
                 message = f"no output mode is set and the default is append, {consequence}"
-                # A mode at this call would also replace the mode that another branch sets.
+                # An output mode at this call would also replace the mode that another branch sets.
                 fix = ADD_UPDATE if query.start_line not in with_mode else f"{ADD_UPDATE} where the trigger is set"
                 yield Problem(query.start_line, message, fix, lines=writer.lines)
             continue
@@ -97,7 +97,7 @@ def value_column(query: Query) -> Iterator[Problem]:
     """
     Checks for real-time queries that write rows without a `value` column to Kafka.
 
-    Why: The sink takes the value of each record from this column. Without it, the query fails after it starts: Required
+    Why: The sink takes each record's value from this column. Without it, the query fails after it starts: Required
     attribute 'value' not found.
 
     Reported at: `writeStream`, if all columns of its rows are known.
@@ -120,7 +120,7 @@ def source(query: Query) -> Iterator[Problem]:
     """
     Checks for sources that real-time mode does not support.
 
-    Why: Real-time mode reads sources row by row, and only some sources support this.
+    Why: Real-time mode reads sources row by row, which only some sources support.
 
     Both engines: files, tables, Delta, Auto Loader, sockets, `rate-micro-batch`, `pubsub`, `pulsar`, and `eventhubs`,
     whose Kafka endpoint you read instead. OSS reports INPUT_STREAM_NOT_SUPPORTED, or DATA_SOURCE_NOT_FOUND for a source
@@ -149,7 +149,7 @@ def sink(query: Query) -> Iterator[Problem]:
     """
     Checks for sinks that real-time mode does not support.
 
-    Why: Real-time mode writes rows one by one, and only some sinks accept this.
+    Why: Real-time mode writes rows one by one, which only some sinks support.
 
     Both engines: files, Delta, `jdbc`, `memory`, `eventhubs`, `kinesis`, `pubsub`, `pulsar`. For `memory`, OSS reports
     OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.

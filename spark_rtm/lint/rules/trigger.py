@@ -1,4 +1,4 @@
-"""Rules about the trigger of a query."""
+"""Rules about a query's trigger."""
 
 import re
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def trigger_form(module: Module) -> Iterator[Problem]:
     """
     Checks for triggers in a form that PySpark does not support: Scala objects, misspelled keywords, writer options.
 
-    Why: In PySpark, only the keyword `realTime` selects real-time mode. Other forms fail or select micro-batch mode.
+    Why: In PySpark, only the `realTime` keyword selects real-time mode. Other forms fail or select micro-batch mode.
 
     Reported at: the call to `trigger`, the option or the import.
 

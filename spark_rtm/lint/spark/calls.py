@@ -206,7 +206,7 @@ class SparkCalls:
         self.stamps.update({expression_name(text) for text in stamps[:MAX_STAMPS]} - {""})
 
     def stamp_marks(self, texts: list[str], line: int, *, is_difference: bool = False) -> frozenset[v.Mark]:
-        """Return the marks of expressions that use a column with the current time."""
+        """Return the marks for expressions that use a column with the current time."""
         used = [text for text in texts if not self.stamps.isdisjoint(WORD.findall(text))] if self.stamps else []
         if not used:
             return frozenset()

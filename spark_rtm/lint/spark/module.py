@@ -47,7 +47,7 @@ class Module:
     """Whether the code is Scala or Java."""
     is_notebook: bool = False
     is_databricks: bool = False
-    """Whether the code is certainly for Databricks."""
+    """Whether the code is known to be for Databricks."""
     is_test: bool = False
     as_real_time: bool = False
     """Whether all queries are treated as real-time queries."""

@@ -26,7 +26,7 @@ WELL_KNOWN: dict[str, v.Value] = {
     "RealTimeTrigger": v.Library("pyspark.sql.streaming.RealTimeTrigger"),
     "SparkSession": v.Library("pyspark.sql.SparkSession"),
 }
-"""Names that excerpts use without defining them."""
+"""Names that excerpts often use without a definition."""
 FRAGMENT = "_fragment"
 """Placeholder for a method chain's missing receiver."""
 MILLISECONDS = "_milliseconds"

@@ -32,7 +32,7 @@ def stateful_steps(frame: Frame) -> list[Step]:
 
 
 def joins_streams(step: Step) -> bool:
-    """Return whether both sides of a join are certainly streams."""
+    """Return whether both sides of a join are known to be streams."""
     return bool(step.left.is_streaming and step.other and step.other.is_streaming)
 
 

@@ -11,7 +11,7 @@ from spark_rtm.lint.spark import values as v
 from spark_rtm.lint.spark.values import under
 
 NONE = v.Const(None)
-KAFKA_SOURCES = ("kafka", "rtm-kafka")  # `rtm-kafka` is the source of `spark_rtm.realtime.control`
+KAFKA_SOURCES = ("kafka", "rtm-kafka")  # `rtm-kafka` is the source from `spark_rtm.realtime.control`
 PARTIAL = "functools.partial"
 MAX_ORDER = 1_000_000
 UNKNOWN_KEY = "\0"
@@ -163,7 +163,7 @@ class Writer(v.Value):
 
     @property
     def is_kafka(self) -> bool:
-        """Whether the writer has the Kafka sink."""
+        """Whether the writer writes to the Kafka sink."""
         return self.sink == "kafka" and not self.sinks
 
     def extends(self, other: v.Value) -> bool:

@@ -178,7 +178,7 @@ def chosen(cases: Iterable[tuple[Guard, Value]]) -> Value:
 
 
 def mapped(value: Value, function: Callable[[Value], Value]) -> Value:
-    """Apply a function to each possible value and keep the guards."""
+    """Apply a function to each possible value, keeping the guards."""
     return chosen((guard, function(each)) for guard, each in cases_of(value))
 
 

@@ -112,7 +112,7 @@ def secrets(query: Query) -> list[Verdict]:
 
 
 def secrets_in(code: str) -> dict[str, int]:
-    """Return the line number of each string that the code assigns to a name such as `password`."""
+    """Return the line number of each string that is assigned to a name such as `password`."""
     found = dict[str, int]()
     for node in ast.walk(ast.parse(code)):
         for name, value in _named(node):

@@ -206,7 +206,7 @@ def _short(record: Sent) -> str:
 
 
 def _keeps(output: Received, record: Sent) -> bool:
-    """Return whether an output contains the bytes of a record: unchanged, as text, in JSON or as Base64."""
+    """Return whether an output contains a record's bytes: unchanged, as text, in JSON or as Base64."""
     value, found = (record.value or b"")[:KEPT_BYTES], output.value or b""
     if len(value) < MIN_HELD:
         return False

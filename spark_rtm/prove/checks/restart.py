@@ -85,7 +85,7 @@ def compared(before: list[Received], again: list[Received], expected: int) -> Ve
 
 
 def _killed(query: Query, process: OtherProcess) -> tuple[list[Received], int]:
-    """Return the uncommitted results at the kill, and the number of results expected after it (0 if unknown)."""
+    """Return the uncommitted results at the kill, and the result count expected after the restart (0 if unknown)."""
     trial = query.trial
     samples = _useful(query, query.samples.records)
     if not samples:

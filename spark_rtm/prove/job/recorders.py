@@ -74,7 +74,7 @@ class Recording:
     job: Job
     partitions: int
     static: DataFrame | None = None
-    """Static source rows that replace each stream of the job."""
+    """Static source rows that replace each of the job's streams."""
     on_static: "Recording | None" = None
     topics: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)

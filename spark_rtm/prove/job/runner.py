@@ -123,7 +123,7 @@ def _run(recording: Recording) -> None:
 
 
 def start_function(recording: Recording) -> None:
-    """Start a query on the rows that a function returns, as a job would."""
+    """Start a query on the rows that a function returns, like a job."""
     spark, job = recording.spark, recording.job
     (_, stream), *tables = job.topics.items()
     options = {BROKER_OPTION: recording.kafka, "includeHeaders": "true"}

@@ -75,5 +75,5 @@ def conf_of(recording: Recording, get: Callable[..., Any]) -> Callable[..., Any]
 
 
 def flag_of(get: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a `SparkConf.get` that behaves as on a cluster with the real-time mode flag."""
+    """Return a `SparkConf.get` that behaves like a cluster with the real-time mode flag."""
     return lambda conf, key, *default, **named: "true" if key == FLAG else get(conf, key, *default, **named)

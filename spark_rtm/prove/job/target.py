@@ -25,7 +25,7 @@ OTHER_CELL = re.compile(r"\s*%(?:%(?!time|capture|python)\w|(?:md|sql|scala|r|sh
 
 
 class TargetError(ValueError):
-    """Raised when the target cannot be loaded."""
+    """Raised if the target cannot be loaded."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Job:
     confs: Mapping[str, str] = field(default_factory=dict)
     """Settings from the job's cluster or from `spark-submit`."""
     side_effects: bool = False
-    """Whether the job's batch writes run each time its code runs. Kafka writes always use the local broker."""
+    """Whether the job's batch writes run each time the job's code runs. Kafka writes always use the local broker."""
     folder: Path = field(default_factory=Path.cwd)
     function: str = ""
     """The function's name with an absolute path, so that another process can load it (empty for a file)."""

@@ -182,13 +182,13 @@ class Plan:
 
 
 def plan_of(rows: DataFrame, *, of_stream: bool = True) -> Plan:
-    """Return the analyzed plan of a DataFrame."""
+    """Return a DataFrame's analyzed plan."""
     operators = json.loads(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - PySpark has no plan as JSON
     return Plan(above_stream(operators) if of_stream else operators)
 
 
 def filters_of(rows: DataFrame) -> list[str]:
-    """Return the condition of each filter as text."""
+    """Return each filter's condition as text."""
     text = str(rows._jdf.queryExecution().analyzed())  # noqa: SLF001 - PySpark has no plan as text
     found = [line.partition("Filter ")[2] for line in text.splitlines() if re.match(r"[^A-Za-z]*Filter ", line)]
     return [NUMBERED.sub("", condition) for condition in found]

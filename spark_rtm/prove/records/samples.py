@@ -64,7 +64,7 @@ def other_samples(rows: DataFrame) -> list[Sent]:
 
 
 def compared_texts(rows: DataFrame) -> dict[str, str]:
-    """Return the first text that the query compares with each column, keyed by column name."""
+    """Return, by column name, the first text that the query compares with the column."""
     found = dict[str, str]()
     for comparison in plan_of(rows, of_stream=False).comparisons:
         text = comparison.value[0] if comparison.operator == "In" else comparison.value

@@ -45,8 +45,8 @@ def transform_with_state(
 
     Each row of `ticks` fires the due timers of all keys. Without ticks, a due timer fires after the next row of its
     state partition. The processor gets one row per call. The first batch of a new checkpoint calls `handleInitialState`
-    for each row of `initial`, a static DataFrame with the columns `keys`. With ticks, the query fails if the checkpoint
-    and the session have different numbers of state partitions.
+    for each row of `initial`, a static DataFrame that contains the `keys` columns. With ticks, the query fails if the
+    checkpoint and the session have different numbers of state partitions.
     """
     handle, output = DeclaringHandle(), _struct(schema)
     pickle.loads(_pickled(processor)).init(handle)
@@ -109,7 +109,7 @@ def _in_scala(
     context, states, output = spark.sparkContext, work[1], work[-1]
     jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no public API for classes of a jar
     scala = jvm.org.apache.spark.rtm.PythonState
-    # Py4J returns a package for the name of a class that it does not find.
+    # For the name of a missing class, Py4J returns a package.
     if isinstance(scala, type(jvm.org)):
         raise RuntimeError(  # noqa: TRY004 - not an argument's type
             f"this session does not have the classes of {SCALA.name}, so it cannot run Python in real-time mode; start "

@@ -130,7 +130,7 @@ class _Converters:
         return convert
 
     def items(self, items: Any) -> Any:
-        """Return the items of an object that micro-batch mode accepts as an array."""
+        """Return the items of an object, if micro-batch mode accepts the object as an array."""
         if type(items) in (list, tuple, array.array, bytes):
             return items
         is_sequence = isinstance(items, (set, ValuesView)) or hasattr(type(items), "__getitem__")
@@ -167,7 +167,7 @@ def _each(
 
 
 def _only(*kinds: type, then: Convert = lambda value: value) -> Convert:
-    """Return a function that accepts values of exactly these types, and NumPy scalars with values of these types."""
+    """Return a function that accepts only values of exactly these types, or NumPy scalars that contain such values."""
 
     def convert(value: Any) -> Any:
         value = value if type(value) in kinds else _plain(value)

@@ -101,7 +101,7 @@ class _Remote:
 
 
 class RemoteValue(_Remote):
-    """PySpark's `ValueState`, stored by the task."""
+    """A `ValueState` whose value the Spark task stores."""
 
     def exists(self) -> bool:  # noqa: D102
         return self._handle.values[self._number] is not None
@@ -119,7 +119,7 @@ class RemoteValue(_Remote):
 
 
 class RemoteList(_Remote):
-    """PySpark's `ListState`, stored by the task."""
+    """A `ListState` whose values the Spark task stores."""
 
     def exists(self) -> bool:  # noqa: D102
         return bool(self._ask("exists"))
@@ -138,7 +138,7 @@ class RemoteList(_Remote):
 
 
 class RemoteMap(_Remote):
-    """PySpark's `MapState`, stored by the task."""
+    """A `MapState` whose entries the Spark task stores."""
 
     def exists(self) -> bool:  # noqa: D102
         return bool(self._ask("exists"))
@@ -189,7 +189,7 @@ def _reader(schema: StructType, make: Callable[..., Any]) -> Callable[[Any], Any
 
 
 def _converter(data_type: DataType, make: Callable[..., Any]) -> Callable[[Any], Any] | None:
-    """Return a function that converts values of this type, or None if they need no conversion."""
+    """Return a function that converts values of this type, or None if no conversion is necessary."""
     if isinstance(data_type, StructType):
         read = _reader(data_type, make)
         return (lambda value: read(value).asDict()) if make is dict else read

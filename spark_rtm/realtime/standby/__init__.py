@@ -1,4 +1,4 @@
-"""Let one of several processes run the queries, and stop this process if it loses its lock."""
+"""Run the queries in only one of several processes, which stops if it loses its lock."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ class Lock:
     """
     POSIX locks on two bytes of a file: one for the JVM, which can outlive its Python process, and one for Python.
 
-    POSIX drops all locks of a process on a file as soon as the process closes any descriptor of this file. If other
-    code in the JVM reads the file, Python's lock excludes other processes until `check` locks the JVM's byte again.
+    POSIX releases all of a process's locks on a file as soon as the process closes any descriptor of this file. If
+    other code in the JVM reads the file, Python's lock excludes other processes until `check` locks the JVM's byte
+    again.
     """
 
     def __init__(self, jvm: Any, path: Path) -> None:

@@ -4,7 +4,7 @@ Connect a driver-side Python worker to Spark before the worker imports PySpark.
 
 Python runs this module when it starts, if `PYTHONPATH` contains this folder. In OSS 4.3.0, a driver-side worker must
 connect within ten seconds, and no setting changes this limit. PySpark's worker connects only after its imports, which
-can take longer on a busy machine. Workers that a daemon forks connect before their imports anyway.
+can take longer on a busy machine. Workers that a daemon forks always connect before their imports.
 """
 
 import contextlib
