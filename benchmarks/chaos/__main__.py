@@ -31,7 +31,8 @@ PUBLISHED_FILE = Path("references/measured/chaos.json")
 MAKE_VARIABLES = ("duration", "rate", "seed", "faults", "python_trigger", "cluster", "standby", "publish")
 """Options that `make chaos` accepts as Make variables."""
 
-# The Kafka clients of the traffic and of the audit log each refused connection to a broker that a fault has ended.
+# The Kafka clients of the traffic and the audit print an error for each connection to a broker that a fault has
+# stopped.
 OUTAGE_LOGS = (b"|FAIL|rdkafka#", b"|ERROR|rdkafka#")
 EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
@@ -71,7 +72,7 @@ def _run(options: ChaosOptions) -> Outcome:
             f"the environment sets {' and '.join(external)}, so faults would affect servers that other programs may "
             "use; unset the variables so that the run starts its own servers"
         )
-    # Before anything else, because threads and children inherit the mounts of this process.
+    # This call comes first, because threads and child processes inherit the mounts of this process.
     is_mounted = disk.own_mounts()
     stop = threading.Event()
     stop_on_interrupt(stop)

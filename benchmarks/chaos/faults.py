@@ -29,8 +29,8 @@ MAX_CONNECTIONS = 100
 MAX_DEVICE_ERROR_SECONDS = 600
 PAUSE_SECONDS, SLOW_SECONDS = (3, 10), (4, 10)
 """Minimum and maximum duration of a pause, and of a slow connection."""
-# Shares of the limits into the past and into the future beyond which a record would be rejected. A record can also be
-# late for other reasons.
+# Clock jumps are at most these shares of the limits beyond which records are rejected, because records can also be late
+# for other reasons.
 PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
 # With a timeout (ms), `pg_terminate_backend` returns after the process has ended, so its connection slot is free.
 TERMINATE_FOLLOWER = (
@@ -115,7 +115,7 @@ def slow(proxy: TcpProxy, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def exhausted(dsn: str) -> Iterator[None]:
-    """Hold every database connection during the block, including those of the process that copies results."""
+    """Occupy every database connection during the block, also those of the process that copies results."""
     with ExitStack() as stack:
         admin = stack.enter_context(psycopg.connect(dsn, autocommit=True, application_name="chaos"))
         terminated = 1

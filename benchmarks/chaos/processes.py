@@ -21,7 +21,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil.Process]:
-    """Wait for `count` descendants of a process (default: this one) that run this class. The oldest comes first."""
+    """Wait for `count` descendants of a process (default: this one) that run this class. Return the oldest first."""
     parent = psutil.Process(pid)
     wait_until(lambda: len(_jvms(main_class, parent)) >= count, FIND_SECONDS, f"{count} processes of {main_class}")
     return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())
@@ -51,6 +51,6 @@ def _jvms(main_class: str, parent: psutil.Process) -> list[psutil.Process]:
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
-        # psutil compares the start time, so a program that has got the number of an exited process gets no signal.
+        # psutil compares start times, so a program that reuses the id of an exited process gets no signal.
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)

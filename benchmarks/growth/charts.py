@@ -51,7 +51,7 @@ def draw(content: Mapping[str, Any], folder: Path) -> list[Path]:
     """Draw each chart that has at least two points, and return the paths of the files."""
     paths = []
     for name, quantity in CHARTS:
-        # The base belongs to every input.
+        # The base run is a point on the chart of every input.
         rows = [row for row in used(content["runs"]) if row["dimension"] in (BASE, name) and row[quantity]]
         points = sorted(((row[name], row[quantity]) for row in rows), key=itemgetter(0))
         if len(dict(points)) > 1:

@@ -49,7 +49,7 @@ def case_of(point: Point, base: SparkOptions) -> Case:
 def _engine(argument: dict[str, Any], run: Run) -> Iterator[Engine]:
     if not hasattr(os, "sched_setaffinity"):
         raise RuntimeError("this system cannot pin a process to cores, so the benchmark cannot run; use Linux")
-    # The fill also reports that it is ready, in place of the copy with the number 1.
+    # The process that fills the state also reports that it is ready, as copy 1.
     for copy, task, seconds in ((1, "fill", START_SECONDS + FILL_SECONDS), (0, "serve", START_SECONDS)):
         whole, log_path = {**argument, "run": asdict(run), "task": task}, run.folder / f"spark-{task}.log"
         child = start_process(f"Spark ({task})", whole, log_path, "benchmarks.growth.engine")
@@ -104,7 +104,7 @@ def main() -> None:
     """Fill the state or run the queries of the point in the argument, on at most the point's number of cores."""
     values = json.loads(sys.argv[1])
     point, options, run = Point(**values["point"]), SparkOptions(**values["options"]), run_of(values["run"])
-    # The JVM is a child of this process, so it inherits the cores and counts only them.
+    # The JVM is a child of this process, so it inherits the CPU affinity and counts only these cores.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: point.cores])
     spark = session(options)
     if values["task"] == "serve":

@@ -50,7 +50,8 @@ def _coefficients(quantity: str, rows: Sequence[Row]) -> dict[str, float]:
     while terms:
         # Each equation is divided by the measured value: the sum of the terms must be 1.
         matrix = np.array([[value_of(term, row) / row[quantity] for term in terms] for row in rows])
-        # Columns of similar size keep the solution exact, although state_keys is a million times queries.
+        # Columns are scaled to similar sizes, because state_keys is a million times queries and the solution would be
+        # inexact.
         sizes = np.linalg.norm(matrix, axis=0) if rows else np.zeros(len(terms))
         if len(rows) < len(terms) or np.linalg.matrix_rank(matrix / sizes) < len(terms):
             raise ValueError(

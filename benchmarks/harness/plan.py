@@ -1,7 +1,7 @@
 """
 Run the cases of a benchmark one after another on one broker, or find the highest rate that each case sustains.
 
-Each repeat has a different order of cases, so a busy spell of the machine does not always hit the same engine.
+Each repeat has a different order of cases, so a period of high load does not always affect the same engine.
 """
 
 import math

@@ -64,7 +64,7 @@ class Case:
 
 
 def baseline_case() -> Case:
-    """Return the case that all engines are compared with. Its latency comes only from the broker and the machine."""
+    """Return the case with which all engines are compared. Its latency comes only from the broker and the machine."""
     return Case(BASELINE, "echo", echo)
 
 

@@ -206,7 +206,7 @@ def main() -> None:
     def restart_stopped() -> bool:
         for name, query in queries.items():
             if not query.isActive:
-                query.awaitTermination()  # the session releases the name a moment after the query has ended
+                query.awaitTermination()  # the session releases the name shortly after the query has ended
                 queries[name] = start(spark, servers, folder, name)
         return False
 

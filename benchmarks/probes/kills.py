@@ -1,8 +1,8 @@
 """
-Kill a job that writes exactly once, at chosen steps of its protocol and at random moments, and count its results.
+Kill a job with exactly-once writes, at chosen steps of the protocol and at random moments, and count its results.
 
 A stateless and a stateful query run under traffic. `kill_steps.scala` ends the JVM at a step. After each series of
-kills, the job drains its queries, and readers of committed records must find each result once.
+kills, the job drains its queries, and `read_committed` consumers must find each result once.
 """
 
 import json
@@ -236,7 +236,7 @@ def wait_for_flow(job: Job, names: dict[str, str]) -> None:
 
 
 def read(servers: str, topic: str, level: str = "read_committed") -> list[Message]:
-    """Return the records that a reader with this isolation level gets now."""
+    """Return the records that a consumer with this isolation level currently gets."""
     confs = {"bootstrap.servers": servers, "group.id": "kills", "isolation.level": level}
     consumer = Consumer({**confs, "enable.partition.eof": True})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
@@ -251,7 +251,7 @@ def read(servers: str, topic: str, level: str = "read_committed") -> list[Messag
 
 
 def differences(servers: str, name: str, topic: str, sent: list[str]) -> tuple[int, int]:
-    """Return the numbers of missing and repeated results for readers of committed records."""
+    """Return the numbers of missing and repeated results for `read_committed` consumers."""
     expected = Counter(sent)
     if name == "counts":
         expected = Counter(f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent)))

@@ -59,7 +59,7 @@ def _engine(options: SparkOptions, run: Run) -> Iterator[Engine]:
 def start_process(
     name: str, argument: Mapping[str, Any], log_path: Path, module: str = "benchmarks.spark.engine"
 ) -> Child:
-    """Start an engine's process. It keeps temporary files in the folder of its log."""
+    """Start an engine's process, whose temporary files are in the folder of its log."""
     python_path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")]))
     environment = os.environ | {"PYTHONPATH": python_path, "TMPDIR": str(log_path.parent)}
     command = [sys.executable, "-m", module, json.dumps(argument, default=str)]

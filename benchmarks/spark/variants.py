@@ -55,7 +55,7 @@ def recommended(interval_seconds: float, *, quick: bool = False) -> SparkOptions
 
 
 def two_copies(options: SparkOptions) -> SparkOptions:
-    """Return the options of two copies. Each waits for more rows, which saves CPU time for the other's boundaries."""
+    """Return the options of two copies. Each copy waits for more rows, which saves CPU time for the other copy."""
     return replace(
         options,
         copies=2,

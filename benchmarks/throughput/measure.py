@@ -36,7 +36,7 @@ def measure(options: Options, console: Console) -> Outcome:
     with warm_broker(step, console) as run_one:
         found = find_limits(run_one, cases, options.rate, step, console)
         for case, limit in zip(cases, found["limits"], strict=True):
-            # A mode that sustains no rate is not measured below it.
+            # A mode that sustains no rate is not measured at fractions of a rate.
             rates = [limit["sustained_rate"] * percent / 100 for percent in LOAD_PERCENTS if limit["sustained_rate"]]
             plan += rotate([case], [replace(traffic, rate=rate) for rate in rates], options.repeats)
         results = run_all(plan, run_one, options.max_late_runs, console)

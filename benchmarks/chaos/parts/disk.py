@@ -47,7 +47,7 @@ def full(folder: Path) -> Iterator[None]:
         for _ in range(MAX_TRIES):
             used = os.statvfs(folder)
             size = (used.f_blocks - used.f_bfree) * used.f_frsize
-            # The kernel refuses a size below the bytes in use, which can have grown in the meantime.
+            # The kernel rejects a size below the used space, which may have grown in the meantime.
             if _mount("-o", f"remount,size={size}", str(folder)):
                 break
         else:
