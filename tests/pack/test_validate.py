@@ -92,6 +92,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
             ("`make bench-old` does", STATE, "", fence("bash", "RATE=2 make bench-old")),
             ("`python -m benchmarks price` does", "README.md", "", "\n`python -m benchmarks price`\n"),
             ("`python -m examples.attribution.gone` does", DEMO, '"make demo', '"python -m examples.attribution.gone'),
+            ("`rtm inspekt` does", PAGE, "", "\nRun `rtm inspekt OLD`, not `rtm inspect OLD`.\n"),
             ("`make bench-chart` does", "references/measured/demo.svg", "", "<text>make bench-chart</text>"),
         ],
     ),

@@ -1,8 +1,8 @@
 """
 Check that each command of this repository that is printed in pages, charts and measurements exists.
 
-A command is a make target or a module. A removed command may stay next to its numbers if the line names a commit that
-contains the command, for example "the benchmark `tuning` of commit 2fbeee87".
+A command is a make target, a module, or a command of `rtm`. A removed command may stay next to its numbers if the line
+names a commit that contains the command, for example "the benchmark `tuning` of commit 2fbeee87".
 """
 
 import re
@@ -11,19 +11,22 @@ from pathlib import Path
 
 from benchmarks import registry
 from scripts.pack import files
+from spark_rtm.cli import RTM
 from spark_rtm.text import markdown
 from spark_rtm.text.finding import Finding
 
+OF_THE_PACK = ("install", "generate", "validate")
 ROOTS = ("spark_rtm", "examples", "benchmarks", "scripts", "evals", "tests")
 _TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 _MAKE = re.compile(r"(?:^|[;&|>\"$`]) *(?:[A-Z_]+=\S+ )*make (?P<name>[a-z][a-z-]*[a-z])(?![\w-])", re.MULTILINE)
 _MODULE = re.compile(rf"python3? -m (?P<name>(?:{'|'.join(ROOTS)})(?:\.\w+)*\b)(?: (?P<argument>[a-z][a-z-]+))?")
+_RTM = re.compile(r"(?<![\w./-])(?:rtm|python3? scripts/skills\.py) (?P<name>[a-z]+)(?![\w-])")
 _COMMIT = re.compile(r"\bcommit `?[0-9a-f]{7,40}\b")
 _REMEDY = "name a command that exists, or add the commit that had it, as in `the benchmark tuning of commit 2fbeee87`"
 
 
 def check_commands(root: Path) -> Iterator[Finding]:
-    """Yield a finding for each printed make target or module that does not exist and has no commit on its line."""
+    """Yield a finding for each printed command that does not exist and has no commit on its line."""
     targets = set(_TARGET.findall((root / "Makefile").read_text(encoding="utf-8")))
     measured = (path for path in files.files_below(root / "references") if path.suffix in {".json", ".svg"})
     for path in (*files.linked_pages(root), *measured):
@@ -48,6 +51,9 @@ def _missing(root: Path, line: str, targets: set[str]) -> Iterator[str]:
     for match in _MAKE.finditer(line):
         if match["name"] not in targets:
             yield f"make {match['name']}"
+    for match in _RTM.finditer(line):
+        if match["name"] not in {*RTM.names, *OF_THE_PACK}:
+            yield match[0]
     for match in _MODULE.finditer(line):
         path = root / match["name"].replace(".", "/")
         is_module = path.with_suffix(".py").is_file() or (path / "__main__.py").is_file()
