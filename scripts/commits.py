@@ -43,7 +43,7 @@ def problems_of(root: Path, commit: str) -> list[str]:
     """Return the problems of one commit, one per line."""
     subject, problems = _git(root, "log", "-1", "--format=%s", commit), list[str]()
     if len(subject) > MAX_SUBJECT_LETTERS:
-        problems.append(f"its subject has {len(subject)} characters; shorten it to at most {MAX_SUBJECT_LETTERS}")
+        problems.append(f"its subject has {len(subject)} characters; use at most {MAX_SUBJECT_LETTERS}")
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "archive", commit], cwd=root, capture_output=True, check=True).stdout
         subprocess.run(["tar", "-x"], cwd=folder, input=archive, check=True)

@@ -148,7 +148,7 @@ def _wrong_places(options: InstallOptions, folders: Sequence[Path]) -> str:
     if options.to and options.assistant:
         return "--to sets the folder, so --assistant has no effect; omit one of them"
     if options.project and not options.project.is_dir():
-        return f"the project {options.project} is not a folder, so nothing was changed; create it first"
+        return f"the project {options.project} is not a folder, so nothing was changed; create the folder first"
     if not options.list and (outside := [folder for folder in folders if _leads_out(folder, options.project)]):
         remedy = "delete the link, or pass the folder as --to"
         return f"the folder {outside[0]} is outside the project (a symbolic link), so nothing was changed; {remedy}"

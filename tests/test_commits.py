@@ -49,7 +49,7 @@ def test_broken_commit_is_named_although_the_next_one_repairs_it(
     assert 1 == commits.main(root)
     _, broken, long = capsys.readouterr().out.splitlines()
     assert broken.endswith("'Break': page.md:1: out of date")
-    assert long.endswith("its subject has 73 characters; shorten it to at most 72")
+    assert long.endswith("its subject has 73 characters; use at most 72")
 
 
 def test_only_the_last_commits_since_the_tag_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ def measured(root: Path, name: str, command: str) -> Any:
     """Return the content of a JSON file. If it is missing, raise ValueError with the command that creates it."""
     path = root / name
     if not path.is_file():
-        raise ValueError(f"{name} does not exist; create it with `{command}`")
+        raise ValueError(f"{name} does not exist; create the file with `{command}`")
     return json.loads(path.read_text(encoding="utf-8"))
 
 

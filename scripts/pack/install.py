@@ -139,7 +139,7 @@ def _obstacle(target: Path, name: str) -> Finding | None:
         expected, is_expected = ("folder", path.is_dir()) if path in folders else ("regular file", path.is_file())
         if path.exists() and not is_expected:
             problem = f"is not a {expected}, so nothing was written"
-            return Finding(str(path), 1, "install", problem, "move it away, then install again")
+            return Finding(str(path), 1, "install", problem, "move the path away, then install again")
     return None
 
 

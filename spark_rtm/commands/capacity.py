@@ -167,7 +167,7 @@ def run(options: Options) -> int:
     if not path.is_file():
         problem = "is not a file" if path.exists() else "does not exist"
         raise UsageError(
-            f"{path} {problem}, so no cost model is available; create it with `{COMMAND}`, which takes about an hour"
+            f"{path} {problem}, so there is no cost model; create the file with `{COMMAND}`, which takes about an hour"
         )
     state_keys = max(options.state_keys or 0, options.keys)
     given = {**vars(options), "interval_seconds": options.interval, "state_keys": state_keys}
@@ -178,7 +178,7 @@ def run(options: Options) -> int:
         lines = [f"{name:18}{value}" for name, value in _lines(content, demand, needed, options.price)]
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         problem = f"{path} is not a JSON file from `{COMMAND}` ({type(error).__name__}: {str(error)[:99]})"
-        raise UsageError(f"{problem}, so nothing was estimated; create it again") from error
+        raise UsageError(f"{problem}, so nothing was estimated; create the file again") from error
     print("\n".join(map(printable, lines)))
     for sentence in needed.outside:
         print(f"warning: {printable(sentence)}", file=sys.stderr)

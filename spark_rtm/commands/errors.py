@@ -205,7 +205,7 @@ def run(options: Options) -> int:
 def _standard_input() -> str:
     text = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES:
-        remedy = f"pass its end with `tail -c {MAX_BYTES}`"
+        remedy = f"pass the end of the text with `tail -c {MAX_BYTES}`"
         raise UsageError(f"standard input has more than {MAX_BYTES:,} bytes, so nothing was searched; {remedy}")
     return text.decode(errors="replace")
 

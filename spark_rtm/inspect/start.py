@@ -93,7 +93,7 @@ def _logs(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noq
     for path in checkpoint.stale:
         beside = "/".join([*path.split("/")[:-1], f".{path.rpartition('/')[2]}.crc"])
         reason = f"Checksum error: {path} does not match {beside}, so it was edited or damaged"
-        yield Move(False, reason, f"restore it from a copy; if the edit is intended, delete {beside}")
+        yield Move(False, reason, f"restore the file from a copy; if the edit is intended, delete {beside}")
     for log in (checkpoint.offsets, checkpoint.commits):
         if log.misnamed:
             reason = (

@@ -52,7 +52,7 @@ def run(options: Options) -> int:
 def _name_removed_rules(sources: Sources, settings: Settings) -> None:
     comments = (named_rules(text) for _, text in sources.texts() if "rtm:" in text)
     if names := settings.removed | (set().union(*comments) & REMOVED):
-        remedy = "delete them from settings and comments; `lint --claims` lists the sentences about real-time mode"
+        remedy = "delete the rules from settings and comments; `lint --claims` lists the sentences about real-time mode"
         print(f"information: these rules no longer exist: {', '.join(sorted(names))}; {remedy}", file=sys.stderr)
 
 
@@ -72,7 +72,7 @@ def _check(sources: Sources, settings: Settings, options: Options) -> int:
         findings = lint_sources(sources, settings=settings)
     _report(findings, sources, options)
     if failed:
-        lines = (f"{path} was not corrected: {problem}; correct it by hand" for path, problem in failed.items())
+        lines = (f"{path} was not corrected: {problem}; correct the file by hand" for path, problem in failed.items())
         raise UsageError(*lines)
     return _status(findings, settings)
 

@@ -44,7 +44,7 @@ class UnreadableError(UncheckedError):
     """Raised if a document cannot be parsed."""
 
     def __init__(self, line: int = 1, parser: str = "") -> None:
-        super().__init__(f"the file cannot be parsed{parser}, so it was not checked", "correct its syntax", line)
+        super().__init__(f"the file cannot be parsed{parser}, so it was not checked", "correct the syntax", line)
 
 
 class ExhaustedError(UncheckedError):

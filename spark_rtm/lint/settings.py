@@ -88,7 +88,7 @@ def _project_file(paths: list[Path]) -> Path | None:
 
 def _content(file: Path) -> bytes:
     if file.stat().st_size > MAX_BYTES:
-        raise SettingsError(f"{file} has more than {MAX_BYTES:,} bytes, so nothing was checked; shorten it")
+        raise SettingsError(f"{file} has more than {MAX_BYTES:,} bytes, so nothing was checked; shorten the file")
     return file.read_bytes()
 
 
@@ -96,7 +96,7 @@ def _read(file: Path, rules: set[str]) -> Settings:
     try:
         tool = tomllib.loads(_content(file).decode()).get("tool", {})
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{file} cannot be read ({error}), so nothing was checked; correct it") from error
+        raise SettingsError(f"{file} cannot be read ({error}), so nothing was checked; correct the file") from error
     table = tool.get(TABLE, {}) if isinstance(tool, dict) else tool
     if not isinstance(table, dict):
         raise SettingsError(f"{file}: [tool.{TABLE}] is not a table, so nothing was checked; write settings into it")

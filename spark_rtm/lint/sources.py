@@ -121,12 +121,12 @@ def read_original(path: Path) -> str:
     """Return a regular file's original text, or an empty string if the file needs no check."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UncheckedError("this is not a regular file, so it was not read", "remove it, or pass other paths")
+            raise UncheckedError("this is not a regular file, so it was not read", "pass other paths")
         with path.open("rb") as file:
             return _text(file)
     except OSError as error:
         reason = f"the file cannot be read ({error.strerror}), so it was not checked"
-        raise UncheckedError(reason, "change its permissions, or pass other paths") from error
+        raise UncheckedError(reason, "change the file's permissions, or pass other paths") from error
 
 
 def _text(file: BinaryIO) -> str:
@@ -183,7 +183,7 @@ def _files_below(root: Path, problems: Unchecked, excludes: Callable[[Path], boo
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
             reason = f"the folder cannot be read ({error.strerror}), so its files were not checked"
-            problems.append((folder, Problem(1, reason, "change its permissions, or pass other paths")))
+            problems.append((folder, Problem(1, reason, "change the folder's permissions, or pass other paths")))
             continue
         skipped = CACHES | OUTPUTS if folder == root else CACHES
         folders = [each.path for each in entries if each.is_dir(follow_symlinks=False) and each.name not in skipped]

@@ -157,7 +157,7 @@ def _slots(query: Query, options: Options) -> tuple[Verdict, bool]:
     fix = f"use {needed} slots, fewer source partitions or a smaller {SHUFFLES}"
     if not query.recording.has_own_shuffles:
         effect = "and the job does not set this number"
-        fix = f"set it in the job, or pass the cluster's value with --conf {SHUFFLES}=N"
+        fix = f"set {SHUFFLES} in the job, or pass the cluster's value with --conf {SHUFFLES}=N"
     joint = ", so " if query.recording.has_own_shuffles else ", "
     return query.place.wrong("slots", f"{counted}{joint}{effect}{here}", fix, SLOTS_PAGE), is_enough_here
 

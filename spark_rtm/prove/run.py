@@ -187,7 +187,7 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
             with query_of_job(bench, recording, number, options.samples) as query:
                 yield from checked(query, options, say)
     except TimeoutError as error:
-        yield _of_job(UNCHECKED, f"{runner.CANNOT} to the end: {error}", "run it again", recording, caught.line)
+        yield _of_job(UNCHECKED, f"{runner.CANNOT} to the end: {error}", "run prove again", recording, caught.line)
     except TargetError:
         raise
     except REFUSALS as error:

@@ -78,7 +78,8 @@ class PostgresUpsertSink:
         check_target(self.table, self.key, self.columns, self.version, allow_reverts=self.allow_reverts)
         for name in ("max_rows", "max_pending", "retry_deadline_seconds", "flush_timeout_seconds"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, so the sink would write nothing; use more than 0")
+                problem = f"{name} is {getattr(self, name)!r}, so the sink would write nothing"
+                raise ValueError(f"{problem}; use a positive number")
         self._buffer: RowBuffer | None = None
 
     def __getstate__(self) -> dict[str, Any]:

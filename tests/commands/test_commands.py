@@ -86,7 +86,7 @@ REASONS = {
     "inspect": ("does not exist", "is empty", *["is a file, but"] * 2),
     "capacity --rate 1 --measured": (
         "does not exist",
-        *["is not a file, so no cost model is available"] * 3,
+        *["is not a file, so there is no cost model"] * 3,
     ),
     "resize --partitions 2 --to new": ("does not exist", "is empty", *["is a file, but"] * 2),
     **dict.fromkeys(("commit", "drain", "stop"), OF_SOCKET),

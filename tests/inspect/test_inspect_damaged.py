@@ -39,9 +39,9 @@ def test_folder_that_is_not_a_checkpoint_is_named(
     assert str(tmp_path) in err
 
 
-DELETE_COMMIT = "delete it, and a restart runs batch 2 again"
-DELETE_OFFSETS = "delete it, and a restart plans batch 3 again"
-RESTORE = "restore it from a copy"
+DELETE_COMMIT = "delete the file, and a restart runs batch 2 again"
+DELETE_OFFSETS = "delete the file, and a restart plans batch 3 again"
+RESTORE = "restore the file from a copy"
 DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "empty commit": ("commits/2", b"", "is empty", DELETE_COMMIT),
     "half offsets": ("offsets/3", b'v1\n{}\n{"clicks":{"0":', "is not valid JSON", DELETE_OFFSETS),

@@ -111,7 +111,7 @@ def _never_planned(folder: Folder) -> str:
     if any(NUMBER.fullmatch(name) for name in folder.entries("commits")):
         return "commits/ has entries, so each start fails; restore offsets/ from a copy, or start a new checkpoint"
     if left := leftovers(folder, "offsets", "commits"):
-        return f"{left} makes each start fail with {NOT_EMPTY}; delete it, because no batch is committed"
+        return f"{left} makes each start fail with {NOT_EMPTY}; delete the file, because no batch is committed"
     if left := leftovers(folder, "state"):
         return (
             f"{left} makes a start in micro-batch mode fail with {NOT_EMPTY}, but real-time mode begins with batch 0; "
@@ -226,7 +226,7 @@ def _remedy(folder: Folder, path: str) -> str:
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     newest = max(commits.entries, default=-1)
     if parent == "commits" and int(name) == newest == max(offsets.entries, default=-1):
-        return f"delete it, and a restart runs batch {name} again and repeats its results"
+        return f"delete the file, and a restart runs batch {name} again and repeats its results"
     if parent == "offsets" and int(name) == max(offsets.entries) > newest:
-        return f"delete it, and a restart plans batch {name} again, because it is not committed"
-    return "restore it from a copy, or start a new checkpoint"
+        return f"delete the file, and a restart plans batch {name} again, because the batch is not committed"
+    return "restore the file from a copy, or start a new checkpoint"

@@ -64,7 +64,7 @@ def _completed(python: str) -> Parsed:
 
 def unparsed(line: int) -> Problem:
     """Return the problem that a line about real-time mode cannot be parsed."""
-    return Problem(line, f"{PYTHON} cannot parse this code, so it was not checked", "correct its syntax")
+    return Problem(line, f"{PYTHON} cannot parse this code, so it was not checked", "correct the syntax of the code")
 
 
 def tree_of(code: str) -> ast.Module | None:

@@ -52,7 +52,7 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         is_concerned = not queries or any(map(each.concerns, queries))
         if is_concerned and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition occupies a task slot for the whole batch"
-            yield Problem(each.line, message, "set it to the number of task slots for stateful stages, such as 8")
+            yield Problem(each.line, message, "use the number of task slots for stateful stages, such as 8")
     if not settings and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
         for query in queries:
             if query.start_line:

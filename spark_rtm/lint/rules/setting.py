@@ -14,7 +14,7 @@ from spark_rtm.lint.spark.values import as_text, quoted
 RULES = Rules()
 ROCKSDB = "RocksDBStateStoreProvider"
 SOURCE_OPTIONS = {
-    "maxoffsetspertrigger": ("has no effect, because real-time mode reads without a limit; OSS rejects it", ()),
+    "maxoffsetspertrigger": ("has no effect, because real-time mode reads without a limit; OSS rejects the option", ()),
     "minoffsetspertrigger": ("is rejected because real-time mode reads without a limit", OSS_ONLY),
     "maxtriggerdelay": ("is rejected because real-time mode reads without a limit", OSS_ONLY),
     "minpartitions": ("is rejected because each topic partition has exactly one task", OSS_ONLY),
@@ -181,7 +181,7 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
         elif near:
             yield Problem(each.line, message, f"did you mean {near!r}?")
         else:
-            yield Problem(each.line, message, "remove it", OSS_ONLY)
+            yield Problem(each.line, message, "remove the setting", OSS_ONLY)
 
 
 @RULES.add("check-off", severity="warning")

@@ -59,7 +59,7 @@ def login(
         return None
     if not calls_others and (why := _calls(sasl)):
         evidence = f"the login was not checked, because {why} would receive the credentials"
-        return Verdict("login", UNCHECKED, evidence, "check it on your cluster, or allow the call with --side-effects")
+        return Verdict("login", UNCHECKED, evidence, "test it on your cluster, or allow the call with --side-effects")
     reader = bench.spark.read.format("kafka").option("subscribe", topic).options(**sasl, **TIMEOUTS)
     reader = reader.option("kafka.bootstrap.servers", bench.kafka).option("kafka.security.protocol", "SASL_PLAINTEXT")
     try:
@@ -104,7 +104,7 @@ def secrets(query: Query) -> list[Verdict]:
         found = {}
     if not found:
         return [Verdict("secrets", GOOD, "the file contains no password or token")]
-    fix = "read it from a secret store or from the environment of the executors, and never put it into an expression"
+    fix = "read the secret from a secret store or the executors' environment, and never put it into an expression"
     return [
         Verdict("secrets", WRONG, _evidence(query, text), fix, PAGE, str(query.place.path), line)
         for text, line in found.items()

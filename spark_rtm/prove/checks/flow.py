@@ -23,7 +23,7 @@ def flow(query: Query, running: StreamingQuery, duration: float, rate: float) ->
     if text := failing(query):
         if query.samples.is_made:
             return query.place.unchecked("flow", f"the generated record {text} makes the query fail", PAGE)
-        return query.place.wrong("flow", f"the sample {text} makes the query fail", "correct it with --samples", PAGE)
+        return query.place.wrong("flow", f"the sample {text} makes the query fail", "correct --samples", PAGE)
     results = (result for _, result in evaluated(query, query.samples.records))
     counts = [len(result) for result in results if isinstance(result, list)]
     if not sum(counts):

@@ -74,7 +74,7 @@ def hostile_input(query: Query, running: StreamingQuery) -> Iterator[Verdict]:
             return
     except TimeoutError as error:
         evidence = f"the query did not finish processing {len(records)} hostile records: {error}"
-        yield Verdict("input", UNCHECKED, evidence, "run it again with --only input", PAGE)
+        yield Verdict("input", UNCHECKED, evidence, "run prove again with --only input", PAGE)
         return
     is_known = found.format != NONE and [s.value for s in query.samples.records] != [s.value for s in DEFAULT]
     is_known &= not (query.samples.is_made and are_rejected(good))
