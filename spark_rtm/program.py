@@ -24,7 +24,7 @@ class UsageError(Exception):
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a program, with its options."""
+    """One command of a command-line program."""
 
     name: str
     summary: str

@@ -92,8 +92,7 @@ def time_limit() -> Iterator[None]:
     previous = signal.signal(signal.SIGVTALRM, _raise)
     try:
         try:
-            # Repeat the signal, because Python ignores an exception raised in a callback, for example by the garbage
-            # collector.
+            # Repeat the signal, because Python ignores exceptions in some callbacks, for example in finalizers.
             signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS, REPEAT_SECONDS)
             yield
         finally:

@@ -155,7 +155,7 @@ class TopicWatcher:
 
 @dataclass
 class Canary:
-    """The canaries of one source topic. Only one thread at a time may call methods."""
+    """The canaries of one source topic. Only one thread at a time may use a canary."""
 
     bootstrap_servers: str
     topic: str

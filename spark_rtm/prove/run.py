@@ -255,7 +255,7 @@ def _fix(error: Exception, recording: Recording) -> str:
         return found
     if isinstance(error, ModuleNotFoundError):
         return PIPELINE if error.name in {"dlt", "dp"} else _install(str(error.name))
-    # The job itself raised an OSError that has no error number.
+    # An OSError without an error number comes from the job itself.
     is_own = type(error) is OSError and error.errno is None
     fix = SETTINGS if is_own else next((fix for kind, fix in BY_KIND.items() if isinstance(error, kind)), "")
     if recording.missing and not isinstance(error, OSError):

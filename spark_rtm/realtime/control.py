@@ -39,11 +39,9 @@ PLUGIN = "spark_rtm.control.Plugin"
 LATEST = "latestOffsets"
 """Source progress metric of a batch that a command ended."""
 POLL_SECONDS = 0.02
-# A command ends only a batch that was planned before the command. A batch planned at the same time needs another
-# command.
+# A command ends only batches that were planned earlier. A batch planned at the same time needs another command.
 REPEAT_SECONDS = 0.5
-# The source never returns a transaction's last offset. If no record arrives for this time, the offset is treated as
-# read.
+# The source never returns a transaction's last offset, which is treated as read if no record arrives for this time.
 IDLE_SECONDS = 1.0
 START_SECONDS = 2.0
 """Maximum time between a query's initialization and the initialization of its sources."""

@@ -37,7 +37,7 @@ Starter = Callable[[], "StreamingQuery"]
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits for the keeper's restarts and the pauses before them."""
+    """Limits on the keeper's restarts and on the pauses before restarts."""
 
     first_pause_seconds: float = 1
     """Pause before the first restart. Each further failure in the window doubles the pause."""

@@ -49,8 +49,7 @@ class BatchConnection:
     def __post_init__(self) -> None:
         """Initialize without a connection, because Spark also opens sinks for empty partitions."""
         self._connection: psycopg.Connection | None = None
-        # A duplicate of the connection's file descriptor, which stays valid when the client library closes the
-        # original.
+        # A duplicate of the file descriptor, which stays valid after the client library closes the original.
         self._socket: socket.socket | None = None
         self._watchdog = Watchdog(self.flush_timeout_seconds)
         self._is_abandoned = threading.Event()

@@ -63,7 +63,6 @@ def without_values(error: Exception) -> Exception:
 
 def is_caused_by_a_row(error: Exception) -> bool:
     """Return whether the server rejected a single value, so that it might accept the other rows of the batch."""
-    # An integer above 64 bits raises one of the last two errors, depending on whether psycopg uses its C
-    # implementation.
+    # An integer above 64 bits raises one of the last two errors, depending on psycopg's implementation (C or Python).
     kinds = psycopg.DataError | psycopg.IntegrityError | UnicodeEncodeError | OverflowError | struct.error
     return isinstance(error, kinds)

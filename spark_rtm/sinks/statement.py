@@ -97,8 +97,7 @@ def upsert_statement(
     ).format(
         table=_identifier(*table),
         names=_listed(names.values()),
-        # A type name can be neither a parameter nor an identifier, so insert its text, which `check_target` has
-        # validated.
+        # A type name can be neither a parameter nor an identifier, so insert the text that `check_target` validated.
         arrays=_listed(sql.SQL("%b::" + cast_type(type_name) + "[]") for type_name in columns.values()),
         key=_listed(names[name] for name in key),
         action=update + guard if others else sql.SQL("nothing"),

@@ -20,7 +20,7 @@ PIPELINE_KEYS = {"continuous", "edition", "channel", "libraries", "development",
 NAME_KEYS = ("cluster_name", "job_cluster_key", "name", "task_key", "description",
              "notebook_path", "python_file", "run_name")  # fmt: skip
 OBJECTS = ("spark_conf", "aws_attributes", "azure_attributes", "gcp_attributes", "autoscale", "custom_tags")
-"""Objects in a cluster definition whose keys policies write with a dot, such as `autoscale.max_workers`."""
+"""Objects in a cluster definition. Policies write their keys with a dot, as in `autoscale.max_workers`."""
 LOCAL = re.compile(r"^\$\{local\.(\w+)\}$")
 MAX_DEPTH = 40
 KEY_RULES = ("unknown-setting", "check-off", "shuffle-manager")

@@ -119,7 +119,7 @@ class Statements(Calls):
 
     def _follow_loop(self, body: list[ast.stmt], state: State) -> None:
         self.block(body, state)
-        state.has_ended = False  # the code after the loop also runs without an iteration
+        state.has_ended = False  # the code after the loop also runs if there is no iteration
 
     def _follow_with(self, statement: ast.With | ast.AsyncWith, state: State) -> None:
         for item in statement.items:

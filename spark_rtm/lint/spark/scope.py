@@ -69,8 +69,7 @@ class State:
                 return scope[name]
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
-        # An excerpt may use undefined names. Store one unknown value per name, so all uses of the name share this
-        # value.
+        # An excerpt may use undefined names. Store one unknown value per name, which all uses of the name share.
         return self.scopes[0].setdefault(name, v.Unknown())
 
     def bind(self, name: str, value: v.Value) -> None:

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__.removesuffix("standby") + "keeper")
 LOCK_POLL_SECONDS = 0.05
 JVM_BYTE, PYTHON_BYTE = 0, 1
 LEADS, IS_READY = "this process has the lock", "this process is ready"
-"""Beginnings of the log lines of the leader and of a process that waits for the lock."""
+"""Log line prefixes for the leader and for a process that waits for the lock."""
 
 
 class LostLockError(RuntimeError):
@@ -83,8 +83,7 @@ class Lock:
             self._jvm_lock.release()
             return False
         if not self._is_at_path():
-            # The file was deleted, and its last leader has ended. The next call locks the file that now exists at the
-            # path.
+            # The file was deleted, and its last leader has ended. The next call locks the path's current file.
             self._close()
             self._open()
             return False
