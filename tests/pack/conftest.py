@@ -1,5 +1,5 @@
-import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,70 +7,39 @@ import pytest
 
 from scripts.pack import files, generate
 
-OTHERS = ("CITATION.cff", "action.yml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml")
-IGNORED_FILES = shutil.ignore_patterns("__pycache__", ".*", "*.cases")
-
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the root of a copy of the pack with up-to-date generated parts, which no test modifies."""
     root = tmp_path_factory.mktemp("original") / "pack"
-    root.mkdir()
-    patterns = ("*.md", "*.toml", "*.txt", "mkdocs.yml", "Makefile", "LICENSE")
-    top = [path.name for pattern in patterns for path in files.ROOT.glob(pattern)]
-    folders = (
-        *files.CODE,
-        "scripts",
-        "references",
-        "requirements",
-        "evals",
-        "tests",
-        "databricks",
-        "bin",
-        "hooks",
-        ".ci",
-        ".github",
-        ".claude-plugin",
-        ".cursor-plugin",
-    )
-    for name in (*folders, *OTHERS, *top):
-        source = files.ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, root / name, ignore=IGNORED_FILES)
-        elif source.is_file():
-            shutil.copyfile(source, root / name)
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    for path in filter(Path.is_file, map(files.ROOT.joinpath, listed)):
+        copy = root / path.relative_to(files.ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
     generate.write_all(root)
     return root
 
 
-def _times(root: Path) -> dict[str, int]:
-    """Return the modification time of each file, and 0 for each folder, by relative path."""
-    times: dict[str, int] = {}
-    for folder, folders, names in os.walk(root):
-        times |= {os.path.relpath(f"{folder}/{name}", root): 0 for name in folders}
-        times |= {os.path.relpath(f"{folder}/{name}", root): os.lstat(f"{folder}/{name}").st_mtime_ns for name in names}
-    return times
+def _git(root: Path, *arguments: str) -> None:
+    places = (f"--git-dir={root.with_name('git')}", f"--work-tree={root}")
+    subprocess.run(["git", "-C", str(root), *places, *arguments], check=True)
 
 
 @pytest.fixture(scope="session")
-def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int]]:
-    """Return the root of a copy of the original with the same modification times, and these times."""
+def second_copy(original: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the root of a copy of the original, whose files are in a Git index outside of it."""
     root = Path(shutil.copytree(original, tmp_path_factory.mktemp("copy") / "pack"))
-    return root, _times(original)
+    _git(root, "init", "--quiet")
+    _git(root, "add", "--all", "--force")
+    return root
 
 
 @pytest.fixture
-def copied(original: Path, second_copy: tuple[Path, dict[str, int]]) -> Iterator[Path]:
+def copied(second_copy: Path) -> Iterator[Path]:
     """Yield the root of a copy of the pack, and restore it afterwards."""
-    root, expected = second_copy
-    yield root
-    root.mkdir(exist_ok=True)  # A test renames it.
-    found = _times(root)
-    for name in sorted(found.keys() - expected.keys(), reverse=True):
-        path = root / name
-        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-    for name in sorted(name for name, time in expected.items() if found.get(name) != time):
-        if (original / name).is_dir():
-            (root / name).mkdir(exist_ok=True)
-        else:
-            shutil.copy2(original / name, root / name)
+    yield second_copy
+    second_copy.mkdir(exist_ok=True)  # A test renames it.
+    _git(second_copy, "checkout-index", "--all", "--force")
+    _git(second_copy, "clean", "-fdqx")
