@@ -216,7 +216,7 @@ def _results(query: Query, records: list[Sent]) -> list[Result]:
         if len(found) == len(records):
             # Without a shuffle, the rows are in record order.
             return [[output] for output in (_paired(records, found) if query.is_stateful else found)]
-        # Smaller parts do not help, because state would merge their records too.
+        # State would also merge the records within a half, so evaluate each record alone.
         size = 1 if query.is_stateful else size
     parts = (records[start : start + size] for start in range(0, len(records), size))
     return [result for part in parts for result in _results(query, part)]

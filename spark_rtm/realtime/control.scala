@@ -72,7 +72,7 @@ object Commands {
   private def known(run: String): Seq[KafkaStream] =
     Option(streams.get(run)).fold(Seq.empty[KafkaStream])(_.toArray(Array.empty[KafkaStream]).toSeq)
 
-  /** Number of sources in this run that commands can end (0 before they are ready and in micro-batch mode). */
+  /** Number of sources in this run that support commands (0 before they are ready and in micro-batch mode). */
   def sources(run: String): Int = known(run).count(_.obeys)
 
   /** Number of sources in this run that read nothing. */

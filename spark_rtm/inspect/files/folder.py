@@ -1,8 +1,8 @@
 """
 List and read checkpoint files in a local folder or an object store.
 
-The module reads only regular files of limited size inside the folder. It writes nothing and follows no links, because
-another user may have created the folder. Only paths with a URL scheme require `fsspec`.
+The module reads only regular files of limited size inside the folder. Because another user may have created the folder,
+the module neither writes files nor follows links. Only paths with a URL scheme require `fsspec`.
 """
 
 import contextlib

@@ -69,7 +69,7 @@ class Comparison:
             return 0
 
     def sides(self) -> list[Any]:
-        """Return values below and above the literal."""
+        """Return values for which comparisons with the literal have different outcomes."""
         if self.operator == "Like":
             return [self.value.replace("*", "").replace("?", "a"), "other"]
         first, *others = self.value if self.operator == "In" else [self.value]
@@ -127,7 +127,7 @@ class Plan:
                 yield from self.behind(source)
 
     def candidates(self, name: str, default: Any) -> list[Any]:
-        """Return values for a field, best first: `default`, and values below and above each literal."""
+        """Return values for a field, best first: `default`, and values on both sides of each literal."""
         kind = type(default)
         own = [comparison for comparison in self.comparisons if name in comparison.names]
         # A projection such as CASE WHEN returns a value for every number, but often only for listed strings.
