@@ -148,8 +148,8 @@ def require_same(expected: Iterable[Any], found: Iterable[Any], what: str) -> No
     # `Counter` would read a mapping as counts.
     wanted, have = Counter(list(expected)), Counter(list(found))
     missing, more = wanted - have, have - wanted
-    require(not missing, f"{missing.total()} {what} missing, such as {next(iter(missing), None)!r}")
-    require(not more, f"{more.total()} {what} too many, such as {next(iter(more), None)!r}")
+    require(not missing, f"{missing.total()} missing {what}, such as {next(iter(missing), None)!r}")
+    require(not more, f"{more.total()} surplus {what}, such as {next(iter(more), None)!r}")
 
 
 def fields(record: Received) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def only_id(records: DataFrame) -> DataFrame:
     return alarms(records).dropDuplicates(["id"]).select("key", "value")
 
 
-@wrong(r"alarms too many")
+@wrong(r"surplus alarms")
 def append_time(records: DataFrame) -> DataFrame:
     """Deduplicate by id and the record's Kafka timestamp, which differs for each repetition."""
     alarm = F.from_json(F.col("value").cast("string"), "id string, at long")

@@ -77,7 +77,7 @@ def same_checkpoint(
     return start(spark, servers, (source, target), old, interval, None)
 
 
-@wrong(r"3 records missing")
+@wrong(r"3 missing records")
 def latest(
     spark: SparkSession, servers: str, source: str, target: str, _old: str, new: str, interval: str
 ) -> StreamingQuery:

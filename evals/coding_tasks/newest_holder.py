@@ -50,13 +50,13 @@ def right(records: DataFrame, holders: DataFrame) -> DataFrame:
     return rows(paid(records).join(F.broadcast(newest(holders)), "card", "left"))
 
 
-@wrong(r"payments too many")
+@wrong(r"surplus payments")
 def all_versions(records: DataFrame, holders: DataFrame) -> DataFrame:
     """Join with every version of a card's holder."""
     return rows(paid(records).join(F.broadcast(named(holders, "value")), "card", "left"))
 
 
-@wrong(r"2 payments missing, such as \('c4', 1, None\)")
+@wrong(r"2 missing payments, such as \('c4', 1, None\)")
 def inner(records: DataFrame, holders: DataFrame) -> DataFrame:
     """Use an inner join, which loses the payments of cards without a holder."""
     return rows(paid(records).join(F.broadcast(newest(holders)), "card"))

@@ -75,7 +75,7 @@ def literal(records: DataFrame, secrets: DataFrame) -> DataFrame:
     return rows(users(records), F.lit(row.pepper))
 
 
-@wrong(r"3 hashes missing")
+@wrong(r"3 missing hashes")
 def no_pepper(records: DataFrame, _secrets: DataFrame) -> DataFrame:
     """Hash the user without the secret."""
     return rows(users(records), F.lit(""))

@@ -36,7 +36,7 @@ def verify(bench: Bench, answer: Answer) -> None:
         names = [value for name, value in record.headers if name == "id"]
         require(len(names) == 1, f"a record has {len(names)} headers `id` instead of one")
         first.setdefault(names[0], record.value)
-    require_same(VALUES, first.values(), "records for the reader")
+    require_same(VALUES, first.values(), "records for the consumer")
 
 
 def with_id(records: DataFrame, identity: Column) -> DataFrame:
@@ -50,13 +50,13 @@ def right(records: DataFrame) -> DataFrame:
     return with_id(records, F.concat_ws(":", "topic", "partition", "offset"))
 
 
-@wrong(r"6 records for the reader too many")
+@wrong(r"6 surplus records for the consumer")
 def random(records: DataFrame) -> DataFrame:
     """Generate a random id, which differs after a replay."""
     return with_id(records, F.expr("uuid()"))
 
 
-@wrong(r"4 records for the reader missing")
+@wrong(r"4 missing records for the consumer")
 def digest(records: DataFrame) -> DataFrame:
     """Derive the id from the content, so equal payments get the same id."""
     return with_id(records, F.sha2("value", 256))

@@ -69,7 +69,7 @@ def lenient(records: DataFrame) -> DataFrame:
     return records.withColumn("payment", payment).select("key", "value", topic.alias("topic"))
 
 
-@wrong(r"records of payments-rejected missing")
+@wrong(r"missing records of payments-rejected")
 def rebuilt(records: DataFrame) -> DataFrame:
     """Wrap rejected records in JSON, so their original bytes are lost."""
     routed = right(records)

@@ -42,7 +42,7 @@ def union(records: DataFrame) -> DataFrame:
     return ledger.union(records.where(is_large()).select("key", "value", F.lit("alerts").alias("topic")))
 
 
-@wrong(r"2 records of ledger missing")
+@wrong(r"2 missing records of ledger")
 def one_target(records: DataFrame) -> DataFrame:
     """Route each payment to only one of the topics."""
     topic = F.when(is_large(), "alerts").otherwise("ledger")

@@ -61,7 +61,7 @@ def right(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
     return rows(pairs.select(F.col("left.row.id").alias("impression"), F.col("right.row.id").alias("click")))
 
 
-@wrong(r"pairs too many")
+@wrong(r"surplus pairs")
 def without_bound(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
     """Pair each impression of a user with each click, regardless of time."""
     shown, clicked = events(impressions).withColumn("side", F.lit(0)), events(clicks).withColumn("side", F.lit(1))
@@ -71,7 +71,7 @@ def without_bound(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
     return rows(pairs.select("impression", F.explode("of1").alias("click")))
 
 
-@wrong(r"pairs missing")
+@wrong(r"missing pairs")
 def last_impression(impressions: DataFrame, clicks: DataFrame) -> DataFrame:
     """Keep only the newest impression and the newest click of a user."""
     shown, clicked = events(impressions).withColumn("side", F.lit(0)), events(clicks).withColumn("side", F.lit(1))
