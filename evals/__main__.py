@@ -27,7 +27,7 @@ from evals.run import asked, graded, table
 from evals.stage import broken_tasks
 from scripts.pack import files, install
 from spark_rtm.command_line import Argument, arguments_of
-from spark_rtm.prove.engine.bench import Bench, bench
+from spark_rtm.prove.engine import Bench, bench
 
 KINDS: dict[str, Callable[[], Sequence[Item]]] = {
     "questions": items.questions,

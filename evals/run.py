@@ -10,7 +10,7 @@ from evals.assistant import Assistant, Reply, ask
 from evals.items import Item, Question, Trigger, Verdict
 from evals.solution import SOLUTION, TIME_LIMIT_SECONDS, solution
 from evals.stage import WrongAnswerError, module_of, verify
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 
 _BLOCK = re.compile(r"^```(?:python|py)?[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 MAX_REASON = 110

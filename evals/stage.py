@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from evals.items import Task, Verdict
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
 from spark_rtm.services.run_folder import new_folder

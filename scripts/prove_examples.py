@@ -10,11 +10,11 @@ from pathlib import Path
 import pyspark
 
 from scripts.pack import files
-from spark_rtm.prove.engine.bench import Bench, bench
+from spark_rtm.prove.engine import Bench, bench
 from spark_rtm.prove.job import target
 from spark_rtm.prove.loop import Options
 from spark_rtm.prove.run import prove
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
+from spark_rtm.prove.verdicts import CHECKS, GOOD, Verdict
 from spark_rtm.text import markdown
 
 WRITTEN = files.ROOT / "build/prove_examples.json"

@@ -66,7 +66,7 @@ def workplace(rtm_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def rtm_confs() -> dict[str, str]:
-    from spark_rtm.prove.engine.bench import SURVIVE_ERRORS
+    from spark_rtm.prove.engine import SURVIVE_ERRORS
     from spark_rtm.services.packages import avro_jars
     from tests.helpers import FEW_TASKS, RARE_FLUSHES, RARE_POLLS
 

@@ -22,7 +22,7 @@ from benchmarks.chaos.run import ChaosOptions, run
 from examples.attribution.demo.live_view import LiveView
 from examples.attribution.demo.publish import command_of
 from spark_rtm.command_line import arguments_of
-from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.cpu import describe_machine
 from spark_rtm.realtime.queries import stop_on_interrupt
 from spark_rtm.services.java import filter_stderr
 

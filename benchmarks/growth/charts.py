@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from benchmarks.growth.fit import TERMS, used
 from benchmarks.growth.points import BASE
+from benchmarks.results import palette
 from benchmarks.results.charts import save
-from spark_rtm.measure import palette
-from spark_rtm.measure.capacity_model import model_of
+from spark_rtm.commands.capacity import model_of
 
 MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
 LINE_POINTS = 61

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.points import COMBINED, Point
-from spark_rtm.measure.capacity_model import CostModel, rows_of, value_of
+from spark_rtm.commands.capacity import CostModel, rows_of, value_of
 
 TERMS: dict[str, tuple[str, ...]] = {
     # A request of a Kafka client carries several records if the records arrive faster, so part of the cost per record

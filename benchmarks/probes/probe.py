@@ -20,7 +20,7 @@ from rich.console import Console
 from benchmarks.harness.benchmark import PUBLISHED_DIR, Outcome
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.cpu import describe_machine
 from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, stop_completely, wait_until

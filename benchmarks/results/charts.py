@@ -8,8 +8,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.results import palette
 from benchmarks.results.format import milliseconds
-from spark_rtm.measure import palette
 
 REAL_TIME_COLOR, OTHER_COLOR = palette.BLUE, palette.GREY
 MARKERS = {"p50_ms": "o", "p90_ms": "v", "p99_ms": "s", "p99.9_ms": "D", "max_ms": "x"}

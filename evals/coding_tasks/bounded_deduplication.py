@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, require, require_same, trial, written_by, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.testing.records import Sent
 
 START_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, newest, outputs, require, session, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.slots import slots_needed
 
 SLOTS, PARTITIONS = 8, 4

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from evals.stage import Answer, fields, outputs, require_same, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.testing.records import Sent
 
 FRAME = bytes(4) + b"\x01"

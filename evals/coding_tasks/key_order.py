@@ -17,7 +17,7 @@ from evals.stage import (
     wrong,
 )
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.services.run_folder import new_folder
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import SINK, read_stream

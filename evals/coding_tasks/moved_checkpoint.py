@@ -7,7 +7,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from evals.stage import DEADLINE_SECONDS, Answer, new_topics, produce, require_same, session, wait_until_read, wrong
 from spark_rtm.kafka.consumer import read_topic
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.run_folder import new_folder

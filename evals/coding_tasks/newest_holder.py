@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, fields, outputs, require_same, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 
 HOLDERS = [("c1", "Ada"), ("c2", "Bo"), ("c1", "Ann"), ("c3", "Cy"), ("c3", None), ("c1", "Abe")]
 EXPECTED = {"c1": "Abe", "c2": "Bo", "c3": None, "c4": None}

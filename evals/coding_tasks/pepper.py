@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from evals.stage import Answer, fields, new_topics, produce, require, require_same, trial, written_by, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.proof import plan_of_query
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import Trial, read_table

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from evals.stage import DEADLINE_SECONDS, Answer, require, require_same, trial, written_by, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.testing.records import Received, Sent
 

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from evals.stage import Answer, outputs, require, require_same, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.decoding import any_of, first_reason, parse, reasons_of_form
 from spark_rtm.testing.records import Sent
 

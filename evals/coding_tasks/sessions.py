@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, newest, outputs, require, require_same, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 
 # Minutes since midnight, in the order of arrival. Sessions end after 30 minutes without a click.
 CLICKS = {

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, outputs, require_same, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.testing.records import Sent
 
 AMOUNTS = (5, 99_999, 100_000, 250_000)

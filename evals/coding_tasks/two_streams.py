@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from evals.stage import Answer, newest, require_same, trial, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.joins import TimeBound, inner_join
 from spark_rtm.testing.records import Sent
 

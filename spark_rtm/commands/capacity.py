@@ -4,16 +4,68 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from spark_rtm.command_line import Argument, whole_number
 from spark_rtm.commands.slots import Query
-from spark_rtm.measure.capacity_model import CostModel, model_of
 from spark_rtm.program import Command, UsageError
 from spark_rtm.text.finding import printable
+
+FUNCTIONS: dict[str, Callable[[float], float]] = {"": float, "sqrt": math.sqrt, "log10": math.log10}
+"""Functions in a term such as `queries * sqrt(rate)`, which also the benchmark's fit uses."""
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """The sum of terms for each predicted quantity, and each input's range in the fitted runs."""
+
+    terms: Mapping[str, Mapping[str, float]]
+    """Each quantity's coefficients, by term."""
+    ranges: Mapping[str, tuple[float, float]]
+    """Each input's minimum and maximum."""
+
+    def predict(self, quantity: str, inputs: Mapping[str, float]) -> float:
+        """Return a quantity's predicted value."""
+        return sum(coefficient * value_of(term, inputs) for term, coefficient in self.terms.get(quantity, {}).items())
+
+
+def value_of(term: str, inputs: Mapping[str, float]) -> float:
+    """Evaluate a term. Raise ValueError for an unknown factor."""
+    value = 1.0
+    for text in term.split(" * "):
+        function, _, name = text.removesuffix(")").rpartition("(")
+        try:
+            value *= float(text) if text.isdigit() else FUNCTIONS[function](inputs[name])
+        except KeyError:
+            reason = f"the term {term!r} contains {text!r}; use a name, sqrt(name), log10(name) or a number"
+            raise ValueError(reason) from None
+    return value
+
+
+def model_of(content: Mapping[str, Any]) -> CostModel:
+    """Read the model from the benchmark's JSON."""
+    terms: dict[str, dict[str, float]] = {}
+    for row in content["model"]:
+        terms.setdefault(row["quantity"], {})[row["term"]] = row["coefficient"]
+    return CostModel(terms, {row["input"]: (row["lowest"], row["highest"]) for row in content["ranges"]})
+
+
+def rows_of(model: CostModel) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """Convert the model to JSON rows, the inverse of `model_of`."""
+    return {
+        "model": [
+            {"quantity": quantity, "term": term, "coefficient": coefficient}
+            for quantity, terms in model.terms.items()
+            for term, coefficient in terms.items()
+        ],
+        "ranges": [
+            {"input": name, "lowest": lowest, "highest": highest} for name, (lowest, highest) in model.ranges.items()
+        ],
+    }
+
 
 PUBLISHED = Path(__file__).with_suffix(".json")
 """Cost model of the published benchmark runs. `skills.py generate` copies it from the benchmark's JSON."""

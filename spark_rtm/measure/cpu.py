@@ -1,19 +1,26 @@
 """
-Measure the CPU time of process trees, other programs and the whole machine.
+Measure the CPU time of process trees, other programs and the whole machine, and describe the machine.
 
 Above 90% CPU load, latencies reflect queueing rather than the engine's speed.
 """
 
 import os
+import platform
+import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import psutil
+
+from spark_rtm.services import broker_jars, connector, java_home
 
 MAX_BUSY_SHARE = 0.9
 """CPU load above which latencies mainly reflect queueing."""
@@ -238,3 +245,27 @@ def name_of(process: psutil.Process) -> str:
     """Return the part of the run to which a process belongs, for example `Kafka`."""
     command = " ".join(process.cmdline())
     return next((name for word, name in NAMES.items() if word in command), process.name())
+
+
+def describe_machine() -> dict[str, Any]:
+    """Return the date, the machine and the versions of Java, Python, Spark and Kafka."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": psutil.cpu_count(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30),
+        "system": f"{platform.system()} {platform.machine()}",
+        "java": _java_version(),
+        "java_options": os.environ.get("JDK_JAVA_OPTIONS", ""),
+        "python": platform.python_version(),
+        "pyspark": version("pyspark"),
+        "kafka_connector": connector().version,
+        "kafka_broker_and_clients": next(
+            jar.stem.removeprefix("kafka-clients-") for jar in broker_jars() if jar.stem.startswith("kafka-clients-")
+        ),
+    }
+
+
+def _java_version() -> str:
+    command = [str(java_home() / "bin" / "java"), "-version"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    return next(line.split('"')[1] for line in answer.stderr.splitlines() if "version" in line)

@@ -12,12 +12,12 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from spark_rtm.prove import Arguments
-from spark_rtm.prove.engine.bench import bench
+from spark_rtm.prove.engine import bench
 from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.loop import Options
 from spark_rtm.prove.records.samples import read_samples
 from spark_rtm.prove.run import prove, runs_of_code
-from spark_rtm.prove.verdicts.verdict import CHECKS
+from spark_rtm.prove.verdicts import CHECKS
 
 ORDER, EVENTS = "order.pickle", "events"
 SAY, VERDICT, STOP, DONE = "say", "verdict", "stop", "done"

@@ -22,7 +22,7 @@ from spark_rtm.program import UsageError
 from spark_rtm.prove import Arguments
 from spark_rtm.prove.child import DONE, EVENTS, ORDER, SAY, START, STOP, VERDICT
 from spark_rtm.prove.job.runner import CANNOT, JOB_SECONDS
-from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict, exit_status, render, summary
+from spark_rtm.prove.verdicts import CHECKS, Verdict, exit_status, render, summary
 from spark_rtm.services.child import Child, start_child
 from spark_rtm.services.run_folder import new_folder
 

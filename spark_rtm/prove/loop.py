@@ -16,12 +16,10 @@ from spark_rtm.prove.checks.function import function_of_sink
 from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import order_of, restart
 from spark_rtm.prove.checks.state import state
-from spark_rtm.prove.engine.bench import DEFAULT_SLOTS
-from spark_rtm.prove.engine.other_process import OtherProcess, other_process
+from spark_rtm.prove.engine import DEFAULT_SLOTS, OtherProcess, other_process
 from spark_rtm.prove.job.settings import SHUFFLES
 from spark_rtm.prove.query import Query, with_results
-from spark_rtm.prove.verdicts.failure import failed
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, Verdict
+from spark_rtm.prove.verdicts import CHECKS, GOOD, Verdict, failed
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.realtime.slots import NotEnoughSlotsError, slots_needed, slots_total
 from spark_rtm.testing.records import Sent

@@ -10,14 +10,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.prove.engine.bench import Bench, in_time
+from spark_rtm.prove.engine import Bench, in_time
 from spark_rtm.prove.job import runner
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.job.settings import sink_options
 from spark_rtm.prove.job.target import TargetError, subscribed
 from spark_rtm.prove.records.parseable_strings import adapted
 from spark_rtm.prove.records.samples import made_samples, other_samples
-from spark_rtm.prove.verdicts.failure import Place
+from spark_rtm.prove.verdicts import Place
 from spark_rtm.realtime.slots import slots_needed
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.trial import ANY_SIZE, Trial, new_checkpoints, read_table

@@ -9,15 +9,14 @@ from pyspark.errors import PySparkException, PySparkTypeError, PySparkValueError
 from spark_rtm.lint.engine import lint_paths
 from spark_rtm.lint.sources import is_micro_batch, read_text
 from spark_rtm.prove.checks.access import fetch, login
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job import runner
 from spark_rtm.prove.job.recorders import Caught, Recording
 from spark_rtm.prove.job.target import Job, TargetError
 from spark_rtm.prove.loop import ON_RECORDS, Options, checked, refused
 from spark_rtm.prove.query import query_of_job
 from spark_rtm.prove.records.samples import compared_texts
-from spark_rtm.prove.verdicts.failure import failure_of
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.verdicts import CHECKS, GOOD, UNCHECKED, WRONG, Verdict, failure_of
 from spark_rtm.realtime.proof import NotRealTimeError, assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.testing.trial import new_checkpoints

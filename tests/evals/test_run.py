@@ -11,7 +11,7 @@ from evals import items
 from evals.__main__ import main
 from evals.assistant import Reply
 from evals.run import graded
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 
 pytestmark = [pytest.mark.spark, pytest.mark.services]
 

@@ -7,7 +7,7 @@ import pytest
 from evals import items
 from evals.coding_tasks import two_outputs
 from evals.stage import REASON, broken_tasks, known_answers, module_of, wrong
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_rtm.prove.engine.bench import MIN_INTERVAL, SURVIVE_ERRORS
+from spark_rtm.prove.engine import MIN_INTERVAL, SURVIVE_ERRORS
 from spark_rtm.services import packages
 from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.java import java_home

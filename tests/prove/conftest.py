@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from tests.prove.judge import Judge
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job import target
 from spark_rtm.prove.loop import Options
 from spark_rtm.prove.run import prove
-from spark_rtm.prove.verdicts.verdict import CHECKS, Verdict
+from spark_rtm.prove.verdicts import CHECKS, Verdict
 
 OPTIONS = Options(duration=1, rate=20, interval_ms=1_000)
 JOBS = Path(__file__).with_name("jobs")

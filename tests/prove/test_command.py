@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from scripts.pack import files
-from spark_rtm.prove.verdicts.verdict import CHECKS
+from spark_rtm.prove.verdicts import CHECKS
 from tests.helpers import eventually, is_alive
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.job.runner import JobLostError
 from spark_rtm.prove.query import topics_of
-from spark_rtm.prove.verdicts.verdict import GOOD
+from spark_rtm.prove.verdicts import GOOD
 from tests.prove.judge import JOBS, JobFile, Judge, is_expected, job_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]

@@ -6,13 +6,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from scripts.pack import files
-from spark_rtm.prove.engine.bench import in_time
+from spark_rtm.prove.engine import in_time
 from spark_rtm.prove.job.recorders import Recording
 from spark_rtm.prove.job.runner import record
 from spark_rtm.prove.job.target import load
 from spark_rtm.prove.query import query_of_job, with_results
 from spark_rtm.prove.records.samples import read_samples
-from spark_rtm.prove.verdicts.verdict import CHECKS, GOOD, WRONG
+from spark_rtm.prove.verdicts import CHECKS, GOOD, WRONG
 from tests.prove.judge import Judge
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
@@ -77,7 +77,7 @@ def test_output_of_the_samples_is_compared_with_the_file(judge: Judge, tmp_path:
 
 def test_evaluation_that_takes_too_long_is_left_behind(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark cannot interrupt a regular expression, but `prove` continues."""
-    monkeypatch.setattr("spark_rtm.prove.engine.bench.CANCEL_SECONDS", 0.1)
+    monkeypatch.setattr("spark_rtm.prove.engine.CANCEL_SECONDS", 0.1)
     spaces = F.concat(F.repeat(F.lit(" "), 40_000), F.lit("!"))
     rows = spark.range(1).select(F.regexp_replace(spaces, r"\s+$", ""))
 

@@ -76,7 +76,7 @@ def test_lint_needs_only_the_package_that_the_wheel_requires(
 
 def test_wheel_names_pages_by_address_and_a_checkout_by_path(environment: Path, project: Path) -> None:
     """The wheel has no `references/`, so `prove` links the site, and `--explain` names the repository."""
-    code = "from spark_rtm.prove.verdicts.verdict import Verdict; "
+    code = "from spark_rtm.prove.verdicts import Verdict; "
     code += "print(Verdict('slots', 'wrong', 'e', 'f', 'references/state.md#watermark').text)"
     (verdict,) = _run(environment, "python", "-c", code, cwd=project).stdout.splitlines()
     explained = _run(environment, "rtm", "lint", "--explain", "trigger-duration", cwd=project).stdout

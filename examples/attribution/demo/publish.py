@@ -8,7 +8,7 @@ from typing import Any
 
 from examples.attribution.demo.report import Report
 from examples.attribution.settings import Settings
-from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.cpu import describe_machine
 
 PROGRAM = "python -m examples.attribution.demo"
 PUBLISHED_FILE = Path("references/measured/demo.json")

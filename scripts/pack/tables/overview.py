@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from benchmarks.latency.table import COMMAND, overview_rows
+from benchmarks.results import palette
 from benchmarks.results.format import milliseconds, published
-from spark_rtm.measure import palette
 
 NAME = "references/measured/latency_overview.svg"
 WIDTH, ROW, TOP, LEFT, RIGHT = 720, 26, 58, 250, 160

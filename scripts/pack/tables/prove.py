@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results.format import measured
-from spark_rtm.prove.verdicts.verdict import Verdict, summary
+from spark_rtm.prove.verdicts import Verdict, summary
 
 PROVE = "references/measured/prove.json"
 COMMAND = "python scripts/skills.py prove examples/alerts/payments_to_flagged.py:payments_to_flagged"

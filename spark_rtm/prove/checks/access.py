@@ -8,10 +8,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_rtm.commands.errors import page_of
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job.target import code_of
 from spark_rtm.prove.query import Query
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.verdicts import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.realtime.proof import plan_of_frame
 
 NO_TOPIC = "UnknownTopicOrPartitionException"

@@ -10,7 +10,7 @@ from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.prove.query import Query, evaluated, failing
 from spark_rtm.prove.records.plan import filters_of
 from spark_rtm.prove.records.samples import read_samples
-from spark_rtm.prove.verdicts.verdict import GOOD, Verdict
+from spark_rtm.prove.verdicts import GOOD, Verdict
 from spark_rtm.testing.trial import latencies_ms
 
 PAGE = "references/latency.md"

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from spark_rtm.prove.checks.input import best_sample, listed
-from spark_rtm.prove.engine.bench import in_time
+from spark_rtm.prove.engine import in_time
 from spark_rtm.prove.job.recorders import FUNCTIONS, Caught
 from spark_rtm.prove.job.runner import replaced
 from spark_rtm.prove.query import Query, evaluated
 from spark_rtm.prove.records.decoding import decoding
 from spark_rtm.prove.records.hostile import hostile_records, too_large
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.verdicts import GOOD, UNCHECKED, WRONG, Verdict
 from spark_rtm.testing.records import Sent
 
 PAGE = "references/prove.md#a-job-that-starts-its-queries"

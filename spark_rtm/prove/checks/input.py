@@ -15,8 +15,7 @@ from spark_rtm.prove.query import KEPT_BYTES, SIZE, Query, Result, evaluated, ho
 from spark_rtm.prove.records.decoding import NONE, decoding
 from spark_rtm.prove.records.hostile import MISSING, Hostile, hostile_records, too_large
 from spark_rtm.prove.records.samples import DEFAULT
-from spark_rtm.prove.verdicts.failure import Failure, failure_of
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict
+from spark_rtm.prove.verdicts import GOOD, UNCHECKED, WRONG, Failure, Verdict, failure_of
 from spark_rtm.realtime.queries import QueryFailedError
 from spark_rtm.testing.records import Received, Sent
 

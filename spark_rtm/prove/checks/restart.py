@@ -5,10 +5,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from spark_rtm.prove.engine.other_process import Order, OtherProcess
+from spark_rtm.prove.engine import Order, OtherProcess
 from spark_rtm.prove.query import Query, evaluated, results_of
 from spark_rtm.prove.records.samples import compared_texts, fields_of, is_time
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG, Verdict
+from spark_rtm.prove.verdicts import GOOD, WRONG, Verdict
 from spark_rtm.realtime import control
 from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
 from spark_rtm.realtime.queries import QueryFailedError, wait_until

@@ -19,12 +19,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StringType
 
-from spark_rtm.prove.engine.bench import in_time
+from spark_rtm.prove.engine import in_time
 from spark_rtm.prove.query import Query
 from spark_rtm.prove.records.decoding import Decoding
 from spark_rtm.prove.records.hostile import columns_of
 from spark_rtm.prove.records.samples import fields_of
-from spark_rtm.prove.verdicts.verdict import Verdict
+from spark_rtm.prove.verdicts import Verdict
 from spark_rtm.testing.records import Sent
 
 PAGE = "references/errors_in_rows.md#expressions-that-cannot-fail"

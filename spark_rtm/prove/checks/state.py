@@ -13,8 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_rtm.prove.checks.input import are_rejected
 from spark_rtm.prove.query import Query, evaluated, failing, results_of
 from spark_rtm.prove.records.samples import fields_of, is_time
-from spark_rtm.prove.verdicts.failure import Place
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, Verdict
+from spark_rtm.prove.verdicts import GOOD, UNCHECKED, Place, Verdict
 from spark_rtm.testing.records import Sent
 
 PAGE = "references/state.md#watermark"

@@ -46,9 +46,8 @@ from spark_rtm.prove.job.recorders import (
     recorder,
 )
 from spark_rtm.prove.job.settings import FLAG, apply, conf_of, flag_of, own_shuffles
-from spark_rtm.prove.job.tables import TableReader, TableWriter
+from spark_rtm.prove.job.tables import TableReader, TableWriter, guarded
 from spark_rtm.prove.job.target import RUN, Job, code_of, function_of, package_of, roots_of
-from spark_rtm.prove.job.writes import guarded
 from spark_rtm.testing.trial import SINK
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"

@@ -7,7 +7,7 @@ import pytest
 from examples.attribution.demo.__main__ import DemoOptions
 from examples.attribution.demo.publish import command_of, publish
 from examples.attribution.traffic.producer import SendLog
-from spark_rtm.measure.machine import describe_machine
+from spark_rtm.measure.cpu import describe_machine
 from tests.attribution.demo.reports import report
 
 OPTIONS = DemoOptions(compare=True, publish=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from benchmarks.growth.fit import TERMS, model_rows
 from benchmarks.growth.points import Point, planned_points
-from spark_rtm.measure.capacity_model import CostModel, value_of
+from spark_rtm.commands.capacity import CostModel, value_of
 from tests.conftest import ROOT
 
 SHARES = {"busy_cores": 0.02, "memory_mb": 100, "state_mb": 4, "pause_ms": 10}

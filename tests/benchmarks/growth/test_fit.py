@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.growth.fit import TERMS, fit, model_rows
 from benchmarks.growth.points import COMBINED
-from spark_rtm.measure.capacity_model import CostModel, model_of
+from spark_rtm.commands.capacity import CostModel, model_of
 from tests.benchmarks.growth.synthetic import COEFFICIENTS, TRUTH, rows
 
 

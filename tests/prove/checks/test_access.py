@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from spark_rtm.prove.checks.access import fetch, login, secrets_in
-from spark_rtm.prove.engine.bench import Bench
-from spark_rtm.prove.verdicts.verdict import UNCHECKED
+from spark_rtm.prove.engine import Bench
+from spark_rtm.prove.verdicts import UNCHECKED
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from spark_rtm.prove.checks.input import judged, outcome_of
 from spark_rtm.prove.records.decoding import NONE, Decoding
 from spark_rtm.prove.records.hostile import hostile_records
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG
+from spark_rtm.prove.verdicts import GOOD, WRONG
 from spark_rtm.testing.records import Received, Sent
 from tests.prove.records.test_hostile import GOOD_RECORD, READ
 

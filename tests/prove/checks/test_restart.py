@@ -1,7 +1,7 @@
 import pytest
 
 from spark_rtm.prove.checks.restart import compared
-from spark_rtm.prove.verdicts.verdict import GOOD, WRONG
+from spark_rtm.prove.verdicts import GOOD, WRONG
 from spark_rtm.testing.records import Received
 
 A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))

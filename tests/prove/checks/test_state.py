@@ -5,8 +5,7 @@ import pytest
 
 from spark_rtm.prove.checks.state import by_own_rules
 from spark_rtm.prove.job.target import load
-from spark_rtm.prove.verdicts.failure import Place
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG
+from spark_rtm.prove.verdicts import GOOD, UNCHECKED, WRONG, Place
 from tests.prove.judge import Judge
 
 

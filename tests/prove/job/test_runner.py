@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.engine.bench import Bench
+from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.job.recorders import Recording
 from tests.prove.judge import JOBS

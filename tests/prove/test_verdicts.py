@@ -1,8 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 
-from spark_rtm.prove.verdicts.verdict import GOOD, UNCHECKED, WRONG, Verdict, exit_status, render, summary
+from spark_rtm.prove.checks.state import STATEFUL_CALLS
+from spark_rtm.prove.verdicts import GOOD, UNCHECKED, WRONG, Verdict, exit_status, line_of_call, render, summary
 
 VERDICTS = [
     Verdict("slots", GOOD, "2 task slots needed"),
@@ -35,3 +37,23 @@ def test_verdicts_are_rendered_in_each_format() -> None:
         "use try_cast (see references/errors_in_rows.md)"
     ) == render(VERDICTS, "github", {})
     assert "prove-input" == json.loads(render(VERDICTS, "sarif", {}))["runs"][0]["results"][0]["ruleId"]
+
+
+@pytest.mark.parametrize(
+    ("code", "default", "expected"),
+    [
+        ("a = 1\nb.groupBy('k')\n", 1, 2),
+        ("b.groupBy('k')\na = 1\n", 2, 1),
+        ("a = 1\n", 1, 1),
+        ("a = b.groupBy('k')\na.start()\n# b.groupBy('k')\nb.groupBy('k')\n", 2, 1),
+        ("a.groupBy('k')\ndef f(b):\n  # b.groupBy('k')\n  b.groupBy('k')\n", 2, 4),
+    ],
+    ids=["below the function", "above the function", "nowhere", "above the start", "not in a comment"],
+)
+def test_line_of_a_call_is_searched_below_the_function_first(
+    code: str, default: int, expected: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "job.py"
+    path.write_text(code)
+
+    assert expected == line_of_call(path, STATEFUL_CALLS, default)

@@ -1,1 +1,0 @@
-"""Verdicts and failure details: condition, line, fix and page."""
