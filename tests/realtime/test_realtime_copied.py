@@ -1,12 +1,12 @@
 """The folder `spark_rtm/realtime` works in another project: copied, without the rest of this repository."""
 
-import ast
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 from scripts.pack.files import ROOT
@@ -52,20 +52,12 @@ except Exception as error:
 """
 
 
-def imported(path: Path) -> set[str]:
-    """Return the top-level packages that a module imports; modules of its own folder do not count."""
-    packages = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            packages |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            packages.add((node.module or "").partition(".")[0])
-    return packages
+def test_folder_imports_only_pyspark_and_the_standard_library() -> None:
+    graph = grimp.build_graph("spark_rtm", include_external_packages=True)
+    modules = {"spark_rtm.realtime", *graph.find_descendants("spark_rtm.realtime")}
+    imported = {name for module in modules for name in graph.find_modules_directly_imported_by(module)}
 
-
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_module_imports_only_pyspark_and_the_standard_library(path: Path) -> None:
-    assert set() == imported(path) - sys.stdlib_module_names - {"pyspark"}
+    assert {"pyspark"} == imported - modules - sys.stdlib_module_names
 
 
 @pytest.mark.spark
