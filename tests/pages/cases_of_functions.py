@@ -1,52 +1,47 @@
 """
-Cases for the table of functions.
+Cases for the table of functions: each query writes what a batch query returns for the same rows.
 
 An expression that fails for one row makes the query fail, and each restart reads that row again.
 """
 
-import hashlib
+import re
 from dataclasses import replace
 
-from tests.helpers import eventually, new_topic
-from tests.pages.operator_probe import DEADLINE_SECONDS, LAST, Observe, OperatorProbe, once, together, writes
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
-JSON = """'{"a": 7}'"""
-VALUES = (
-    {
-        f"from_json({JSON}, 'a int').a + n": "16",
-        "to_json(struct(k, n))": '{"k":"z","n":9}',
-        "get_json_object(k, '$.a')": "-",
-    },
-    {
-        "try_cast(k as int)": "-",
-        "try_to_timestamp(k)": "-",
-        "try_variant_get(try_parse_json(k), '$.a', 'int')": "-",
-        "is_valid_utf8(k)": "true",
-    },
-    {
-        "transform(sequence(1, 3), x -> x * n)": "[9, 18, 27]",
-        "sha2(k, 256)": hashlib.sha256(LAST.encode()).hexdigest(),
-        "length(uuid())": "36",
-    },
+from tests.helpers import eventually, new_topic
+from tests.pages.operator_probe import (
+    DEADLINE_SECONDS,
+    INPUT,
+    LAST,
+    Observe,
+    OperatorProbe,
+    as_texts,
+    cells_of_page,
+    together,
+    writes,
 )
-"""The expressions of each row, with their values for the last record."""
-ERRORS = (
-    ("cast(k as int)", "to_timestamp(k)"),
-    ("n / (n - 1)",),
-    ("array(n)[n]",),
-    ("validate_utf8(concat(cast(unhex('FF') as string), k))",),
-    ("parse_json(k)", "from_json(k, 'a int', map('mode', 'FAILFAST'))"),
-    ("from_json(k, 'a int', map('mode', 'DROPMALFORMED'))",),
-)
+
 CLOCKS = ("current_timestamp()", "reflect('java.lang.System', 'nanoTime')")
 
 
-def _name(*expressions: str) -> str:
-    return "; ".join(f"`{expression}`" for expression in expressions)
+def _select(expression: str) -> Observe:
+    return writes(lambda probe: probe.rows().selectExpr(expression))
 
 
-def _select(*expressions: str, where: str = "true", expected: tuple[str, ...] = ()) -> Observe:
-    return writes(lambda probe: probe.rows().where(where).selectExpr(*expressions), *expected)
+def _expressions(*expressions: str) -> Observe:
+    """Observe all expressions in one query or, if a batch query fails, each one in a query of its own."""
+
+    def observe(probe: OperatorProbe) -> str:
+        rows = probe.spark.createDataFrame(INPUT, "k string, n int")
+        try:
+            expected = [row.value for row in as_texts(rows.selectExpr("k", *expressions)).collect()]
+        except (PySparkException, Py4JJavaError):
+            return together(*map(_select, expressions))(probe)
+        return writes(lambda b: b.rows().selectExpr("k", *expressions), *expected)(probe)
+
+    return observe
 
 
 def _clock(expression: str) -> Observe:
@@ -63,10 +58,8 @@ def _clock(expression: str) -> Observe:
     return observe
 
 
-_ALL_VALUES = {expression: value for values in VALUES for expression, value in values.items()}
-_EVALUATE = once(_select("k", *_ALL_VALUES, where="k = 'z'", expected=(" ".join([LAST, *_ALL_VALUES.values()]),)))
+_ROWS = {what: re.findall("`(.+?)`", what) for title, what in cells_of_page() if title == "Functions"}
 FUNCTIONS = {
-    **{_name(*values): _EVALUATE for values in VALUES},
-    **{_name(clock): _clock(clock) for clock in CLOCKS},
-    **{_name(*expressions): together(*map(_select, expressions)) for expressions in ERRORS},
+    what: _clock(*expressions) if expressions[0] in CLOCKS else _expressions(*expressions)
+    for what, expressions in _ROWS.items()
 }

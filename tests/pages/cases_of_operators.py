@@ -5,16 +5,13 @@ The allowlist applies to the physical plan, so refusals name the nodes of the pl
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf, pandas_udf
+from pyspark.sql.pandas.functions import ArrowUDFType, PandasUDFType, arrow_udf, pandas_udf
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from spark_rtm.services.scala import scala_object
@@ -28,11 +25,6 @@ WITHOUT_EQUALITY = "select /*+ broadcast(names) */ rows.k from rows join names o
 SUBQUERIES = "select k, (select max(name) from names) from rows where k in (select k from names) and n > 1"
 
 
-def _with_itself(probe: OperatorProbe) -> DataFrame:
-    rows = probe.rows()
-    return rows.union(rows)
-
-
 def _stream_stream(*types: str) -> Observe:
     def join(how: str, probe: OperatorProbe) -> DataFrame:
         left, right = probe.timed().alias("l"), probe.timed().alias("r")
@@ -42,10 +34,8 @@ def _stream_stream(*types: str) -> Observe:
 
 
 def _above_the_threshold(probe: OperatorProbe) -> DataFrame:
-    session = probe.spark.newSession()
-    session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    own = replace(probe, spark=session)
-    return own.rows().join(F.broadcast(own.names()), "k")
+    probe.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    return probe.rows().join(F.broadcast(probe.names()), "k")
 
 
 def _one_name(probe: OperatorProbe) -> DataFrame:
@@ -99,7 +89,7 @@ STATELESS = {
     "`mapPartitions` in Scala": JVM_FUNCTIONS,
     "`union` of two sources": OBSERVED_UNION,
     "`repartition(n)`, `repartition(n, column)`": writes(lambda b: b.rows().repartition(2).repartition(1, "k"), *ALL),
-    "`union` of a stream with itself": writes(_with_itself),
+    "`union` of a stream with itself": writes(lambda b: (rows := b.rows()).union(rows)),
     "`union` with a static table": writes(lambda b: b.rows().union(b.sql("select 'a', 1"))),
     "`coalesce(n)`": writes(lambda b: b.rows().coalesce(1)),
     "`repartitionByRange`": writes(lambda b: b.rows().repartitionByRange(2, "k")),
@@ -191,9 +181,6 @@ STATEFUL = {
 
 
 COLUMNS = "k string, n int"
-# Its type hints do not accept the name of a type.
-_pandas_function: Any = pandas_udf
-_arrow_function: Any = arrow_udf
 
 
 class _Silent(StatefulProcessor):
@@ -209,16 +196,8 @@ class _Double:
         yield (2 * n,)
 
 
-def _identity(frames: Iterator[Any]) -> Iterator[Any]:
-    return frames
-
-
-def _identity_series(numbers: pd.Series) -> pd.Series:
-    return numbers
-
-
-def _identity_array(numbers: pa.Array) -> pa.Array:
-    return numbers
+def _identity(values: Any) -> Any:
+    return values
 
 
 def _table_function(probe: OperatorProbe) -> DataFrame:
@@ -227,27 +206,20 @@ def _table_function(probe: OperatorProbe) -> DataFrame:
     return probe.sql("select k, m from rows, lateral doubled(n)")
 
 
-def _pandas_state(probe: OperatorProbe) -> DataFrame:
-    def count(key: Any, frames: Any, state: Any) -> Iterator[pd.DataFrame]:
-        return iter(())
-
-    return probe.rows().groupBy("k").applyInPandasWithState(count, COLUMNS, "n int", "update", "NoTimeout")
-
-
 PYTHON = {
     "`udf`": writes(lambda b: b.rows().select(F.udf(str.upper)("k"))),
     "`udf(useArrow=False)`": writes(lambda b: b.rows().select(F.udf(str.upper, useArrow=False)("k"))),
     "`pandas_udf`; `arrow_udf`": together(
-        writes(lambda b: b.rows().select(_pandas_function(_identity_series, "int")("n"))),
-        writes(lambda b: b.rows().select(_arrow_function(_identity_array, "int")("n"))),
+        writes(lambda b: b.rows().select(pandas_udf(_identity, "int", PandasUDFType.SCALAR)("n"))),
+        writes(lambda b: b.rows().select(arrow_udf(_identity, "int", ArrowUDFType.SCALAR)("n"))),
     ),
     "`udtf`": writes(_table_function),
     "`mapInPandas`": writes(lambda b: b.rows().mapInPandas(_identity, COLUMNS)),
     "`mapInArrow`": writes(lambda b: b.rows().mapInArrow(_identity, COLUMNS)),
-    "`groupBy(k).applyInPandas`": writes(
-        lambda b: b.rows().groupBy("k").applyInPandas(lambda frame: frame, COLUMNS),
+    "`groupBy(k).applyInPandas`": writes(lambda b: b.rows().groupBy("k").applyInPandas(_identity, COLUMNS)),
+    "`applyInPandasWithState`": writes(
+        lambda b: b.rows().groupBy("k").applyInPandasWithState(_identity, COLUMNS, "n int", "update", "NoTimeout")  # type: ignore[arg-type]
     ),
-    "`applyInPandasWithState`": writes(_pandas_state),
     "`transformWithState` in Python": writes(
         lambda b: b.rows().groupBy("k").transformWithState(_Silent(), COLUMNS, "Update", "None")
     ),

@@ -34,11 +34,7 @@ def _limits(probe: OperatorProbe) -> StreamingQuery:
     return two_partitions.write(last_rows.select("k", F.spark_partition_id())).start()
 
 
-LIMITED = once(starts(_limits, "z 0", "z 1"))
-
-
-def _without_effect(probe: OperatorProbe) -> str:
-    return LIMITED(probe).replace("runs", "runs, has no effect")
+_limited = once(starts(_limits, "z 0", "z 1"))
 
 
 def _sink(option: str, value: str, *rows: str) -> Observe:
@@ -65,8 +61,8 @@ OPTIONS = {
     "`subscribe`; `subscribePattern`; `assign`": POSITIONS,
     "`startingOffsets` as JSON; `startingTimestamp`": POSITIONS,
     "`kafka.group.id`; `kafka.fetch.max.wait.ms`; `kafka.isolation.level`": ACCEPTED,
-    "`maxRecordsPerPartition`": _without_effect,
-    "`maxPartitions`": _without_effect,
+    "`maxRecordsPerPartition`": lambda probe: _limited(probe).replace("runs", "runs, has no effect"),
+    "`maxPartitions`": lambda probe: _limited(probe).replace("runs", "runs, has no effect"),
     "`maxOffsetsPerTrigger`": _incompatible("maxOffsetsPerTrigger"),
     "`minPartitions`; `minOffsetsPerTrigger`; `maxTriggerDelay`": together(
         *map(_incompatible, ("minPartitions", "minOffsetsPerTrigger", "maxTriggerDelay"))

@@ -6,15 +6,14 @@ A source must support reading while the batch runs, as Kafka and `LowLatencyMemo
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import JavaPackage
 from pyspark.sql import DataFrame, Row
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, SimpleDataSourceStreamReader, WriterCommitMessage
+from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -38,11 +37,6 @@ NOT_FOUND = ("delta", "cloudFiles", "pubsub", "pulsar")
 ALL = tuple(f"{key} {number}" for key, number in INPUT)
 
 
-class _DiscardingWriter(DataSourceStreamWriter):
-    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:  # noqa: ARG002 - Spark's signature
-        return WriterCommitMessage()
-
-
 class PythonSourceAndSink(DataSource):
     @classmethod
     def name(cls) -> str:
@@ -52,35 +46,26 @@ class PythonSourceAndSink(DataSource):
         return "k string"
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: ARG002, N802 - Spark's
-        # Spark rejects the source before it reads.
+        # Spark rejects the source before it reads, and the sink before it creates a writer.
         return SimpleDataSourceStreamReader()
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> _DiscardingWriter:  # noqa: ARG002, N802 - Spark's
-        return _DiscardingWriter()
 
 
 STATE_STORE = "spark.sql.streaming.stateStore"
 
 
 def _accepted(probe: OperatorProbe) -> StreamingQuery:
-    own = replace(probe, spark=probe.spark.newSession())
-    own.spark.conf.set(f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled", "false")
-    own.spark.conf.set("spark.sql.adaptive.enabled", "true")
+    probe.spark.conf.set(f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled", "false")
+    probe.spark.conf.set("spark.sql.adaptive.enabled", "true")
     read = {"kafka.group.id": "cases", "kafka.fetch.max.wait.ms": "50", "kafka.isolation.level": "read_committed"}
     write = {"kafka.acks": "all", "kafka.linger.ms": "0", "kafka.bogus": "1"}
-    return own.write(own.rows(**read), **write).outputMode("update").start()
+    return probe.write(probe.rows(**read), **write).outputMode("update").start()
 
 
 ACCEPTED = once(starts(_accepted, *ALL))
-"""A query with the source, the sink, the output mode, and all options and settings that change no result."""
 
 
 def _source(name: str, **options: str) -> Observe:
     return writes(lambda probe: probe.spark.readStream.format(name).options(**options).load())
-
-
-def _files(probe: OperatorProbe) -> DataFrame:
-    return probe.spark.readStream.text(str(probe.folder))
 
 
 def _table(probe: OperatorProbe) -> DataFrame:
@@ -115,7 +100,7 @@ SOURCES = {
     "`readStream.table(name)` of a Parquet table": together(
         _source("rate-micro-batch", rowsPerBatch="1"),
         _source("socket", host="localhost", port="1"),
-        writes(_files),
+        writes(lambda probe: probe.spark.readStream.text(str(probe.folder))),
         writes(_table),
     ),
     "Python `DataSource` with a stream reader": writes(_python_source),
@@ -145,11 +130,6 @@ def _python_sink(probe: OperatorProbe) -> StreamingQuery:
     probe.spark.createDataFrame([(1,)], "n int")
     probe.spark.dataSource.register(PythonSourceAndSink)
     return _writer(probe).format("in_python").start()
-
-
-def _no_mode(probe: OperatorProbe) -> StreamingQuery:
-    query: StreamingQuery = probe.rows().writeStream.format("console").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
-    return query
 
 
 def delay(query: StreamingQuery, read: Callable[[], list[tuple[float, str]]], late: str, interval_seconds: int) -> str:
@@ -227,6 +207,6 @@ SINKS = {
     '`outputMode("append")`; `outputMode("complete")`; no output mode, which means `append`': together(
         starts(lambda probe: probe.write(probe.rows()).outputMode("append").start()),
         starts(lambda probe: probe.write(probe.rows().groupBy("k").count()).outputMode("complete").start()),
-        starts(_no_mode),
+        starts(lambda b: b.rows().writeStream.format("console").trigger(realTime="5 minutes").start()),  # type: ignore[call-overload]
     ),
 }

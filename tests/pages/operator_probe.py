@@ -20,11 +20,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from scripts.pack import files
 from spark_rtm.realtime.failures import name_of
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed
+from spark_rtm.text import markdown
 from tests.helpers import eventually, kafka_rows, new_topic, texts_of
 
+PAGE = files.ROOT / "references/sources_sinks_operators.md"
+ENGINE = "OSS 4.3.0"
 # Key and number of each input row. Kafka keeps their order, so when the last row is written, so are the others.
 INPUT = (("a", 1), ("b", 2), ("a", 1), ("a", 4), ("z", 9))
 LAST = "z"
@@ -62,9 +66,7 @@ class OperatorProbe:
         return self.spark.sql(query)
 
     def write(self, stream: DataFrame, **options: str) -> DataStreamWriter:
-        renamed = stream.toDF(*(f"c{number}" for number in range(len(stream.columns))))
-        texts = [F.coalesce(F.col(name).cast("string"), F.lit("-")) for name in renamed.columns]
-        return self.write_columns(renamed.select(F.concat_ws(" ", *texts).alias("value")), **options)
+        return self.write_columns(as_texts(stream), **options)
 
     def write_columns(self, stream: DataFrame, **options: str) -> DataStreamWriter:
         """Return a writer that sends a stream with the columns of the sink to Kafka; empty options are omitted."""
@@ -84,6 +86,25 @@ class OperatorProbe:
 
     def texts(self) -> list[str]:
         return texts_of(self.kafka, self.target)
+
+
+def as_texts(rows: DataFrame) -> DataFrame:
+    renamed = rows.toDF(*(f"c{number}" for number in range(len(rows.columns))))
+    texts = [F.coalesce(F.col(name).cast("string"), F.lit("-")) for name in renamed.columns]
+    return renamed.select(F.concat_ws(" ", *texts).alias("value"))
+
+
+def cells_of_page() -> dict[tuple[str, str], str]:
+    """Return the OSS cell of each row of the page, by the heading above the table and the first cell."""
+    text = PAGE.read_text(encoding="utf-8")
+    headings = markdown.headings(text)
+    return {
+        ([heading.title for heading in headings if heading.line < table.line][-1], row[0]): row[column]
+        for table in markdown.tables(text)
+        if ENGINE in table.header
+        for column in [table.header.index(ENGINE)]
+        for _, row in table.rows
+    }
 
 
 def open_probe(spark: SparkSession, kafka: str, topic: str, folder: Path) -> OperatorProbe:
@@ -112,7 +133,6 @@ def in_real_time(writer: DataStreamWriter, interval: str = INTERVAL) -> DataStre
 
 
 Observe = Callable[[OperatorProbe], str]
-"""A function that observes the outcome of a row of a table."""
 
 
 def writes(build: Callable[[OperatorProbe], DataFrame], *rows: str) -> Observe:
@@ -148,7 +168,6 @@ def starts(start: Callable[[OperatorProbe], StreamingQuery], *rows: str) -> Obse
 
 
 def together(*observes: Observe) -> Observe:
-    """Observe several constructs with the same outcome."""
     return lambda probe: " or ".join(dict.fromkeys(observe(probe.with_empty_target()) for observe in observes))
 
 

@@ -1,21 +1,15 @@
-"""Every OSS cell of the page is observed: accepted constructs write the expected rows, others fail as stated."""
-
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from scripts.pack import files
 from spark_rtm.realtime.queries import wait_until
-from spark_rtm.text import markdown
 from tests.pages.cases_of_functions import FUNCTIONS
 from tests.pages.cases_of_operators import JOINS, PYTHON, STATEFUL, STATELESS
 from tests.pages.cases_of_options import OPTIONS
 from tests.pages.cases_of_sources import SINKS, SOURCES
-from tests.pages.operator_probe import INPUT, Observe, create_input, in_real_time, open_probe
+from tests.pages.operator_probe import INPUT, Observe, cells_of_page, create_input, in_real_time, open_probe
 
-PAGE = files.ROOT / "references" / "sources_sinks_operators.md"
-ENGINE = "OSS 4.3.0"
 TABLES = {
     "Sources": SOURCES,
     "Sinks and output modes": SINKS,
@@ -27,19 +21,6 @@ TABLES = {
     "Options and settings": OPTIONS,
 }
 CASES = [(title, what, observe) for title, cases in TABLES.items() for what, observe in cases.items()]
-
-
-def cells_of_page() -> dict[tuple[str, str], str]:
-    """Return the OSS cell of each row of the page, by the heading above the table and the first cell."""
-    text = PAGE.read_text(encoding="utf-8")
-    headings = markdown.headings(text)
-    return {
-        ([heading.title for heading in headings if heading.line < table.line][-1], row[0]): row[column]
-        for table in markdown.tables(text)
-        if ENGINE in table.header
-        for column in [table.header.index(ENGINE)]
-        for _, row in table.rows
-    }
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +39,6 @@ def test_construct_has_the_outcome_of_its_row(
 
 @pytest.mark.services
 def test_operator_outside_the_allowlist_withholds_rows(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """`coalesce` reads one of two partitions, and `repartitionByRange` writes nothing."""
     coalesced = open_probe(spark, kafka, create_input(kafka, partitions=2), tmp_path)
     coalesced.spark.conf.set("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
     ranged = coalesced.with_empty_target()
