@@ -1,5 +1,3 @@
-"""Fixtures of the page tests: the environment of their code blocks, and tests that run at the same time."""
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -23,18 +21,18 @@ OWN: dict[str, Callable[[SparkSession, str, Path], Any]] = {
     "probe": lambda spark, kafka, folder: open_probe(spark, kafka, new_topic(kafka, 1), folder),
     "tmp_path": lambda _spark, _kafka, folder: folder,
 }
-"""Fixtures that each test has of its own."""
 
 
-@pytest.fixture
-def job(request: pytest.FixtureRequest, spark: SparkSession, kafka: str, tmp_path: Path) -> Any:
-    # `pytest_pyfunc_call` passes another job to the tests that run side by side.
-    return None if request.node.get_closest_marker("side_by_side") else OWN["job"](spark, kafka, tmp_path)
+def _fixture(name: str) -> Any:
+    @pytest.fixture(name=name)
+    def own(request: pytest.FixtureRequest, spark: SparkSession, kafka: str, tmp_path: Path) -> Any:
+        # `pytest_pyfunc_call` passes another value to the tests that run side by side.
+        return None if request.node.get_closest_marker("side_by_side") else OWN[name](spark, kafka, tmp_path)
+
+    return own
 
 
-@pytest.fixture
-def probe(request: pytest.FixtureRequest, spark: SparkSession, kafka: str, tmp_path: Path) -> Any:
-    return None if request.node.get_closest_marker("side_by_side") else OWN["probe"](spark, kafka, tmp_path)
+job, probe = map(_fixture, ("job", "probe"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,7 +77,6 @@ def _started(first: pytest.Function) -> dict[pytest.Item, Future[None]]:
 
 @pytest.fixture(scope="session")
 def environment(spark: SparkSession, kafka: str, workplace: Path) -> Iterator[PageEnvironment]:
-    """Yield a session, a broker with the pages' topics, and a folder; environment variables contain their addresses."""
     create_page_topics(kafka)
     with postgres_server() as dsn, pytest.MonkeyPatch.context() as patch:
         addresses = {"KAFKA_BOOTSTRAP_SERVERS": kafka, "POSTGRES_DSN": dsn}

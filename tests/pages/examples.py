@@ -1,5 +1,3 @@
-"""Find the code blocks of all pages, each with its page, line and fate in the tests."""
-
 import ast
 import re
 from dataclasses import dataclass, replace
@@ -38,7 +36,6 @@ class Example:
 
     @property
     def mode(self) -> str:
-        """The execution mode that the started query must prove."""
         return self.fence.options.get("mode", "real-time")
 
     def __str__(self) -> str:
@@ -74,7 +71,6 @@ EXAMPLES = [example for path in files.pages(files.ROOT) for example in examples_
 
 
 def spark_submit_of(page: str) -> str:
-    """Return the command `spark-submit` in the first shell block of a page of `references/`, on one line."""
     text = (files.ROOT / "references" / page).read_text(encoding="utf-8")
     code = next(fence.code for fence in markdown.fences(text) if fence.language == "bash")
     (line,) = (line for line in code.replace("\\\n", " ").splitlines() if "spark-submit " in line)

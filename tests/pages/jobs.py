@@ -34,11 +34,9 @@ class ModeJob:
     starting_offsets: str = "earliest"
 
     def rows(self, **options: str) -> DataFrame:
-        """Return the rows of the source topic."""
         return kafka_rows(self.spark, self.kafka, self.source, **options)
 
     def copy(self, rows: DataFrame, interval: str = "2 seconds", **options: str) -> StreamingQuery:
-        """Start a query in real-time mode that writes rows to the target topic."""
         return start_to_kafka(rows, self.kafka, self.checkpoint, interval, **{"topic": self.target, **options})
 
 
@@ -79,7 +77,6 @@ SHAPES: dict[str, Callable[[DataFrame], DataFrame]] = {
 
 
 def stream_of(job: ModeJob) -> DataFrame:
-    """Return the streaming DataFrame of a job, with the columns `key` and `value` for the sink."""
     records = job.rows(startingOffsets=job.starting_offsets)
     stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
     for shape in job.shapes:

@@ -25,7 +25,6 @@ SLOTS = 24
 
 
 def connector_jars(version: str) -> Sequence[Path]:
-    """Return the jars of the version's Kafka connector, or of the connector that the tests use."""
     template = packages.IVY_DIR / "connector.xml"
     pinned = packages.pinned(template)[packages.CONNECTOR_MODULE].rpartition(":")[2]
 

@@ -1,4 +1,4 @@
-/* Processors for the tests of the page on state: state with a TTL, event-time timers, initial state. */
+/* Processors for the tests of the page on state: timers, state with a TTL, event-time timers, initial state. */
 package processors
 
 import java.sql.Timestamp
@@ -6,6 +6,28 @@ import java.time.Duration
 
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.sql.streaming._
+
+/** Sets a timer three seconds after each row; the row of the key `slow` takes longer. */
+class Silence extends StatefulProcessor[String, String, String] {
+  @transient private var seen: ValueState[Long] = _
+
+  override def init(outputMode: OutputMode, timeMode: TimeMode): Unit =
+    seen = getHandle.getValueState("seen", Encoders.scalaLong, TTLConfig.NONE)
+
+  override def handleInputRows(key: String, rows: Iterator[String], timers: TimerValues): Iterator[String] = {
+    val inCall = rows.size
+    seen.update((if (seen.exists()) seen.get() else 0L) + inCall)
+    getHandle.listTimers().foreach(getHandle.deleteTimer(_))
+    getHandle.registerTimer(timers.getCurrentProcessingTimeInMs() + 3000)
+    if (key == "slow") Thread.sleep(4000)
+    Iterator(s"$key ${seen.get()} $inCall")
+  }
+
+  override def handleExpiredTimer(key: String, timers: TimerValues, expired: ExpiredTimerInfo): Iterator[String] = {
+    seen.clear()
+    Iterator(s"$key silent")
+  }
+}
 
 /** Counts the rows of a key in value, list and map state with a TTL. */
 class Fading(ttlMs: Int) extends StatefulProcessor[String, String, String] {
@@ -63,6 +85,10 @@ class Continued extends StatefulProcessorWithInitialState[String, String, String
 
 object Processors {
   private val text = Encoders.STRING
+
+  def silence(keys: DataFrame): DataFrame =
+    keys.as(text).groupByKey((key: String) => key)(text)
+      .transformWithState(new Silence, TimeMode.ProcessingTime, OutputMode.Update)(text).toDF("value")
 
   def fading(keys: DataFrame, ttlMs: Int): DataFrame =
     keys.as(text).groupByKey((key: String) => key)(text)

@@ -49,9 +49,7 @@ class SecuredKafka:
     setup: str
     """For the set-up of a test: without a login, the anonymous user may do everything."""
     login: str
-    """Passwords and tokens over TLS."""
     mutual: str
-    """Client certificates."""
     trusted: str
     stranger: Certificates
     """An authority that the broker does not trust, and that did not sign the broker's certificate."""
@@ -66,14 +64,10 @@ class SecuredKafka:
         everything = AclBindingFilter(kind, unknown, pattern, unknown, unknown, AclOperation.ANY, permission)
         for deleted in admin.delete_acls([everything]).values():
             deleted.result(30)
-        bindings = [_binding(topic, AclOperation[name]) for topic, name in rights]
-        for created in admin.create_acls(bindings).values() if bindings else ():
-            created.result(30)
-
-
-def _binding(topic: str, operation: AclOperation) -> AclBinding:
-    user, allowed = f"User:{USER}", AclPermissionType.ALLOW
-    return AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, user, "*", operation, allowed)
+        kind, pattern, permission = ResourceType.TOPIC, ResourcePatternType.LITERAL, AclPermissionType.ALLOW
+        for topic, name in rights:
+            right = AclBinding(kind, topic, pattern, f"User:{USER}", "*", AclOperation[name], permission)
+            admin.create_acls([right])[right].result(30)
 
 
 def _broker_properties(ports: list[int], certificates: Certificates) -> dict[str, str]:
@@ -142,7 +136,6 @@ class TlsProxy(TcpProxy):
 
 @contextmanager
 def secured_postgres(certificates: Certificates) -> Iterator[str]:
-    """Yield the connection string of a PostgreSQL server that is reached over TLS only."""
     identity = certificates.identity("postgres")
     with running(LocalPostgres()) as server, TlsProxy(server.port, *identity) as proxy:
         yield make_conninfo(server.dsn, port=proxy.port)

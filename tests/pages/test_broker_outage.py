@@ -1,5 +1,4 @@
 from functools import partial
-from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,20 +18,14 @@ QUERIES: dict[str, dict[str, str]] = {
     "full": {"kafka.buffer.memory": "40000", "kafka.max.block.ms": "2000"},
     "waiting": {},
 }
-"""The options of the sink of each query."""
 
 
-class Outage(NamedTuple):
-    """The values in the target of each query, the decisions of the keeper, and the failure of the query `full`."""
-
-    written: dict[str, list[str]]
-    decisions: list[Decision]
-    error: BaseException
+Outage = tuple[dict[str, list[str]], list[Decision], BaseException]
+"""The values in the target of each query, the decisions of the keeper, and the failure of the query `full`."""
 
 
 @pytest.fixture(scope="module")
 def outage(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Outage:
-    """Kill and restart the broker with the targets of three queries, of which a keeper runs the query `kept`."""
     folder, decisions = tmp_path_factory.mktemp("outage"), list[Decision]()
     with running(LocalKafka()) as broker:
         servers = broker.bootstrap_servers
@@ -71,24 +64,26 @@ def outage(spark: SparkSession, kafka: str, tmp_path_factory: pytest.TempPathFac
         keeper.stop()
         waiting.stop()
         assert error is not None
-        return Outage({name: texts_of(servers, topic) for name, topic in targets.items()}, decisions, error)
+        return {name: texts_of(servers, topic) for name, topic in targets.items()}, decisions, error
 
 
 def test_outage_beyond_the_delivery_timeout_ends_the_query(outage: Outage) -> None:
     """The keeper restarts the query, which writes the rows of its open batch again."""
-    first, second, *during = outage.written["kept"]
+    written, [decision], _ = outage
+    first, second, *during = written["kept"]
 
     assert ("before", "before", {"during"}) == (first, second, set(during))
-    assert ["TimeoutException"] == [decision.failure.name for decision in outage.decisions]
-    assert "a server did not respond in time" in str(outage.decisions[0])
+    assert "TimeoutException" == decision.failure.name
+    assert "a server did not respond in time" in str(decision)
 
 
 def test_full_buffer_during_an_outage_ends_the_query(outage: Outage) -> None:
     """With the default delivery timeout, a row waits for space until `max.block.ms`, then the query fails."""
-    assert "BufferExhaustedException: Failed to allocate" in str(outage.error)
-    assert "within the configured max blocking time 2000 ms" in str(outage.error)
-    assert "a server did not respond in time" in str(judge(failure_of("full", outage.error, 0), []))
+    *_, error = outage
+    assert "BufferExhaustedException: Failed to allocate" in str(error)
+    assert "within the configured max blocking time 2000 ms" in str(error)
+    assert "a server did not respond in time" in str(judge(failure_of("full", error, 0), []))
 
 
 def test_outage_within_the_delivery_timeout_causes_no_duplicates(outage: Outage) -> None:
-    assert ["before", "during", "after"] == outage.written["waiting"]
+    assert ["before", "during", "after"] == outage[0]["waiting"]

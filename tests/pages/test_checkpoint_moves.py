@@ -22,20 +22,12 @@ MOVES: dict[str, tuple[tuple[str, ...], dict[str, str], list[Step]]] = {
     "stateless, default settings": (
         (),
         {},
-        [
-            ("micro-batch", ["a", "a"]),
-            ("real-time", REFUSED_V1),
-            ("async progress", ["b", "b", "c", "c"]),
-        ],
+        [("micro-batch", ["a", "a"]), ("real-time", REFUSED_V1), ("async progress", ["b", "b", "c", "c"])],
     ),
     "stateless, format 2": (
         (),
         {FORMAT: "2"},
-        [
-            ("micro-batch", ["a", "a"]),
-            ("real-time", ["b", "b"]),
-            ("async progress", ["c", "c"]),
-        ],
+        [("micro-batch", ["a", "a"]), ("real-time", ["b", "b"]), ("async progress", ["c", "c"])],
     ),
     "continuous, RocksDB and format 2": (
         (),
@@ -65,7 +57,6 @@ MOVES: dict[str, tuple[tuple[str, ...], dict[str, str], list[Step]]] = {
 
 
 def assert_inspected(checkpoint: Path, earlier: Mode, mode: Mode, *, is_refused: bool) -> None:
-    """Check that `skills.py inspect` names the mode of a checkpoint, and whether another mode continues it."""
     report = inspect(str(checkpoint))
     moves = {"real-time": report.real_time, "micro-batch": report.micro_batch}
     found = report.modes[-1].mode

@@ -1,5 +1,3 @@
-"""A static table joined to a stream: which changes a query on OSS reads, and which make it fail."""
-
 from pathlib import Path
 
 import pytest
@@ -53,7 +51,6 @@ def test_row_added_to_table_is_read_in_next_batch_but_added_file_is_not(job: Mod
 
 
 def test_replaced_file_of_path_ends_query(job: ModeJob, tmp_path: Path) -> None:
-    """A batch after the replacement reads a file that no longer exists."""
     path = str(tmp_path / "names")
     names(job.spark, "a").write.parquet(path)
     query = start_named(job, job.spark.read.parquet(path))

@@ -30,7 +30,6 @@ KIND = "schema_of_variant(variant_get(try_parse_json(text), '$.id'))"
 
 
 def written(job: ModeJob, count: int) -> list[Record]:
-    """Wait for `count` records in partition 0 of the target, and return their values and headers in order."""
     eventually(lambda: end_offset(job.kafka, job.target) >= count, 60, f"{count} records")
     records: list[Record] = []
     for message in records_of(job.kafka, job.target)[:count]:

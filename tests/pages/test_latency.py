@@ -29,7 +29,6 @@ UNTIL_TASKS_END = ("latestOffset", "getBatch", "queryPlanning", "addBatch")
 
 @pytest.mark.services
 def test_progress_follows_the_rows_and_contains_no_latency(job: ModeJob) -> None:
-    """Rows are written before the batch ends; its event contains durations of the batch, but no latency of a row."""
     send(job, "a")
     query = start(job, "real-time", "5 seconds")
 
@@ -91,14 +90,12 @@ def test_timestamp_type_names_the_clock_of_a_record(spark: SparkSession, kafka: 
 
 @pytest.mark.services
 def test_row_between_two_batches_waits_for_the_next_batch(job: ModeJob) -> None:
-    """A row after the end of a batch's tasks is written in the next batch."""
     rows = job.rows().groupBy(F.lit("all").alias("key"))
     newest = rows.agg(F.max(F.unix_millis("timestamp")).cast("string").alias("value")).select("value")
     query, producer = job.copy(newest, "1 second"), Producer({"bootstrap.servers": job.kafka, "linger.ms": 0})
     sent_ms: list[int] = []
 
     def gaps() -> list[tuple[float, float]]:
-        """Return the times between the last task of each batch and the start of the next one."""
         pairs = itertools.pairwise(query.recentProgress)
         return [
             (start_ms(one) + sum(one.durationMs[p] for p in UNTIL_TASKS_END), start_ms(after)) for one, after in pairs

@@ -10,13 +10,12 @@ from pyspark.errors import StreamingQueryException
 
 from spark_rtm.realtime.positions import NO_BATCH, committed_position
 from spark_rtm.realtime.queries import QueryFailedError
-from tests.pages.jobs import Mode, ModeJob, newest_entry, prepare, run_until, send, start
+from tests.pages.jobs import Mode, ModeJob, newest_entry, run_until, send, start
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240), pytest.mark.side_by_side]
 
 
 def fail_in_next_batch(job: ModeJob) -> None:
-    """Run a query that plans a batch and fails in it, so the batch has no commit."""
     query = start(replace(job, shapes=("failing for b",)), "micro-batch")
     with pytest.raises(StreamingQueryException):
         query.awaitTermination(60)
@@ -53,20 +52,6 @@ def test_without_commit_new_query_starts_where_old_one_did(job: ModeJob) -> None
     assert NO_BATCH == committed_position(job.checkpoint).batch_id
 
     assert ["b"] == run_until(moved(job), "real-time", 1)
-
-
-def test_state_is_rebuilt_by_replay(job: ModeJob) -> None:
-    """A micro-batch on a new checkpoint counts all records again; then real-time mode continues with the counts."""
-    job = replace(job, shapes=("counted",))
-    send(job, "a", "b")
-    run_until(job, "micro-batch", 1)
-    send(job, "c")
-    rebuilt = replace(job, checkpoint=job.checkpoint.with_name("rebuilt"))
-    prepare(rebuilt.spark)
-    assert ["2", "3"] == run_until(rebuilt, "micro-batch", 2)
-    send(job, "d", "e")
-
-    assert ["2", "3", "4", "5"] == run_until(rebuilt, "real-time", 4)
 
 
 def test_position_that_retention_deleted_ends_the_query(job: ModeJob) -> None:

@@ -1,5 +1,3 @@
-"""Numbers in sentences are those of the code, or of the engine that the tests run."""
-
 import json
 import re
 

@@ -17,7 +17,6 @@ SLACK_MS = 3_000
 
 
 def start_slow(job: ModeJob, *, shuffled: bool) -> StreamingQuery:
-    """Start a query that needs 10 ms per row, and wait for its first batch."""
     rows = job.rows().select("value")
     rows = rows.groupBy("value").count() if shuffled else rows
     slow = rows.selectExpr("value", f"reflect('java.lang.Thread', 'sleep', {ROW_MS}L) as slept")
@@ -66,7 +65,6 @@ def test_backlog_stays_in_the_topic_or_lengthens_the_batch(spark: SparkSession, 
 
 
 def test_memory_between_two_stages_is_limited_to_32_mb(spark: SparkSession) -> None:
-    """Spark limits the rows that wait in each task that writes to a shuffle or reads from it."""
     config: Any = getattr(spark._jvm.org.apache.spark.internal.config, "package$")  # type: ignore[union-attr]  # noqa: SLF001 - not public
     entries: Any = getattr(config, "MODULE$")
 

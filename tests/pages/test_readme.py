@@ -14,7 +14,6 @@ MAX_PICTURE_BYTES = 100_000
 
 
 def test_readme_is_short_and_has_one_table_and_its_picture() -> None:
-    """A reader needs at most 600 words and one table of links, and link texts are titles instead of file names."""
     assert len(re.sub(r"<!--.*?-->|\]\([^)]*\)", "", README).split()) <= MAX_WORDS
     assert 1 == len(markdown.tables(README))
     assert [] == [link.text for link in markdown.links(README) if re.search(r"_|\.md", link.text)]

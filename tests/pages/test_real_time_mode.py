@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -9,22 +7,12 @@ from spark_rtm.text import markdown
 
 pytestmark = pytest.mark.spark
 
-FIVE_MINUTES_MS = 300_000
 # The largest whole number of days whose microseconds fit into a signed 64-bit number.
 MAX_DAYS = 106_751_991
 
 
-def test_scala_trigger_without_argument_means_five_minutes(spark: SparkSession) -> None:
-    trigger: Any = spark._jvm.org.apache.spark.sql.streaming.Trigger  # type: ignore[union-attr]  # noqa: SLF001 - not public
-
-    intervals = [trigger.RealTime().batchDurationMs(), trigger.RealTime("5 minutes").batchDurationMs()]
-
-    assert [FIVE_MINUTES_MS, FIVE_MINUTES_MS] == intervals
-
-
 @pytest.mark.parametrize("interval", ["15 minutes 30 seconds", "1 week", f"{MAX_DAYS} days"])
 def test_long_interval_is_accepted_without_an_error(spark: SparkSession, interval: str) -> None:
-    """Spark accepts any interval whose microseconds it can store."""
     writer = spark.readStream.format("rate").load().writeStream
 
     assert writer is writer.trigger(realTime=interval)  # type: ignore[call-overload]  # not in its hints
@@ -41,7 +29,6 @@ def test_long_interval_is_accepted_without_an_error(spark: SparkSession, interva
     ids=["too-long", "month", "year", "fraction"],
 )
 def test_interval_outside_the_limits_is_refused(spark: SparkSession, interval: str, message: str) -> None:
-    """Months, years, fractions of minutes and intervals that are too long raise an error in `trigger()`."""
     writer = spark.readStream.format("rate").load().writeStream
 
     with pytest.raises(Exception, match=message):

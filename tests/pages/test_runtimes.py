@@ -22,7 +22,7 @@ from spark_rtm.services.scala import scala_object
 from spark_rtm.text import markdown
 from tests.helpers import eventually, new_topic, produce, texts_of
 from tests.pages import connect_session
-from tests.pages.helper_calls import RUNS, calls, outcomes, public_functions
+from tests.pages.connect_session import RUNS, calls, outcomes, public_functions
 
 PAGE = files.ROOT / "references/runtimes.md"
 IVY = files.ROOT / "spark_rtm/services/ivy"
@@ -43,7 +43,6 @@ def revision(file: str, module: str) -> str:
 
 
 def compiled_java(source: Path, classes: Path) -> str:
-    """Compile a Java file against Spark's jars, and return the jar."""
     jars = f"{Path(pyspark.__file__).parent}/jars/*"
     command = [f"{java_home()}/bin/javac", "--release", "17", "-cp", jars, "-d", str(classes), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
@@ -79,13 +78,12 @@ def test_program_of_page_and_its_twin_in_java_run_in_real_time_mode(
         query.stop()
 
 
-def test_form_of_databricks_is_the_same_trigger(spark: Any) -> None:
-    """`RealTimeTrigger.apply`, which the examples of Databricks use, equals `Trigger.RealTime` on OSS."""
-    streaming = spark._jvm.org.apache.spark.sql  # noqa: SLF001 - not public
+def test_forms_of_the_trigger_in_scala_are_equal(spark: Any) -> None:
+    sql = spark._jvm.org.apache.spark.sql  # noqa: SLF001 - not public
+    trigger = sql.streaming.Trigger.RealTime("5 minutes")
 
-    assert streaming.streaming.Trigger.RealTime("5 minutes").equals(
-        streaming.execution.streaming.RealTimeTrigger.apply("5 minutes")
-    )
+    assert trigger.equals(sql.streaming.Trigger.RealTime())
+    assert trigger.equals(sql.execution.streaming.RealTimeTrigger.apply("5 minutes"))
 
 
 @pytest.fixture
@@ -104,7 +102,6 @@ def connect_server(spark: Any) -> Iterator[str]:
 @pytest.mark.services
 @pytest.mark.timeout(200)
 def test_spark_connect_client_sees_what_the_page_states(spark: Any, kafka: str, connect_server: str) -> None:
-    """Queries run through Spark Connect; errors come from other classes; helpers that need the JVM fail."""
     assert "secret" == spark.newSession().conf.get("spark.app.password")
     command = [sys.executable, "-m", connect_session.__name__, connect_server, kafka]
     completed = subprocess.run(command, cwd=files.ROOT, capture_output=True, text=True, check=False, timeout=180)
@@ -154,13 +151,11 @@ def test_versions_on_the_page_are_those_that_are_installed() -> None:
 
 @pytest.mark.spark
 def test_update_flow_of_lakeflow_does_not_exist_in_oss() -> None:
-    """The pipelines of OSS have sinks and append flows, but no update flows."""
     assert ["append_flow", "create_sink"] == sorted({"append_flow", "create_sink", "update_flow"} & set(dir(pipelines)))
 
 
 @pytest.mark.spark
 def test_pyspark_contains_kubernetes_but_no_checkpoint_manager_for_s3() -> None:
-    """The jars of PySpark can submit to Kubernetes; the checkpoint file manager for S3 is in another package."""
     jars = list((Path(pyspark.__file__).parent / "jars").glob("*.jar"))
 
     assert [jar.name for jar in jars if jar.name.startswith("spark-kubernetes")]
@@ -171,7 +166,6 @@ def test_pyspark_contains_kubernetes_but_no_checkpoint_manager_for_s3() -> None:
 
 @pytest.mark.spark
 def test_standalone_cluster_refuses_python_driver() -> None:
-    """A standalone cluster has no cluster mode for Python, so the supervisor must restart the driver."""
     programs, demo = Path(sys.executable).parent, "examples/attribution/demo/__main__.py"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     environment |= {"JAVA_HOME": str(java_home()), "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}

@@ -17,36 +17,19 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240),
 TTL_MS, MINUTE_MS = 5_000, 60_000
 # Long enough for rows that are sent directly after a commit to reach the next batch.
 BATCH, ENDLESS = "6 seconds", "10 minutes"
-# Rows that are sent together are processed long before the timer is due, and the key `slow` long after it.
-SILENCE_SECONDS, SLOW_SECONDS = 3, 4
-PATIENT = {
-    "+ 1000)": f"+ {SILENCE_SECONDS}000)",
-    "    Iterator(s": f'    if (key == "slow") Thread.sleep({SLOW_SECONDS}000)\n    Iterator(s',
-}
+# The timer of the processor `silence` is due after this time. Rows that are sent together are processed long before it.
+SILENCE_SECONDS = 3
 
 Streams = Mapping[str, Callable[..., DataFrame]]
-"""Functions that apply a Scala processor to rows, by name."""
 
 
 @pytest.fixture(scope="module")
-def scala(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Streams:
-    code = Path(__file__).with_name("silence.scala").read_text("utf-8")
-    patient = code.replace("package state", "package patient")
-    for old, new in PATIENT.items():
-        assert old in patient
-        patient = patient.replace(old, new)
-    changed = tmp_path_factory.mktemp("scala") / "patient.scala"
-    changed.write_text(patient)
-    others = scala_object(spark, Path(__file__).with_name("processors.scala"), "processors.Processors")
-    methods = {name: getattr(others, name) for name in ("fading", "overdue", "continued")}
-    methods |= {"silence": scala_object(spark, Path(__file__).with_name("silence.scala"), "state.Silence").of}
-    methods |= {"patient": scala_object(spark, changed, "patient.Silence").of}
-    return {name: in_python(method) for name, method in methods.items()}
+def scala(spark: SparkSession) -> Streams:
+    processors = scala_object(spark, Path(__file__).with_name("processors.scala"), "processors.Processors")
+    return {name: in_python(getattr(processors, name)) for name in ("silence", "fading", "overdue", "continued")}
 
 
 def in_python(method: Callable[..., Any]) -> Callable[..., DataFrame]:
-    """Wrap a Scala function of DataFrames for calls from Python."""
-
     def applied(rows: DataFrame, *arguments: Any) -> DataFrame:
         java_arguments = (a._jdf if isinstance(a, DataFrame) else a for a in (rows, *arguments))  # noqa: SLF001 - for Scala
         return DataFrame(method(*java_arguments), rows.sparkSession)
@@ -63,7 +46,6 @@ def wait_for(query: StreamingQuery, is_true: Callable[[], object], what: str) ->
 
 
 def wait_for_text(probe: OperatorProbe, query: StreamingQuery, *texts: str) -> None:
-    """Wait until the target topic contains exactly these texts."""
     try:
         wait_for(query, lambda: list(texts) == probe.texts(), f"{texts}")
     except TimeoutError as error:
@@ -85,7 +67,6 @@ def state_metric(query: StreamingQuery, name: str) -> list[int]:
 
 
 def test_row_behind_watermark_counts_until_two_batches_later(probe: OperatorProbe) -> None:
-    """The watermark advances between batches; one batch later Spark drops late rows and removes state."""
     counted = probe.timed().groupBy("k", F.window("at", "1 minute")).count().select("k", "count")
     query = start(probe, counted, BATCH)
 
@@ -104,7 +85,6 @@ def test_row_behind_watermark_counts_until_two_batches_later(probe: OperatorProb
 
 
 def test_keys_without_event_time_stay_forever(probe: OperatorProbe) -> None:
-    """`dropDuplicates` and `groupBy` keep every key, unless their columns include the event time."""
     second_probe = probe.with_empty_target()
     forgetting = start(probe, probe.timed().dropDuplicates(["k", "at"]).select("k", "n"), "2 seconds")
     kept = second_probe.timed().dropDuplicates(["k"]).groupBy("k").count()
@@ -139,7 +119,7 @@ def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, scala: Streams) 
 
     A row that takes longer than the timer it sets is followed by the timer, without a next row.
     """
-    query = start(probe, scala["patient"](probe.rows().select("k")), ENDLESS)
+    query = start(probe, scala["silence"](probe.rows().select("k")), ENDLESS)
 
     probe.send("slow", 1)
     wait_for_text(probe, query, "slow 1 1", "slow silent")
@@ -162,7 +142,7 @@ def test_due_timer_without_rows_fires_at_end_of_batch(probe: OperatorProbe, scal
 
 
 def test_timer_that_fell_due_between_two_runs_waits_for_the_next_row(probe: OperatorProbe, scala: Streams) -> None:
-    writer = probe.write(scala["patient"](probe.rows().select("k")))
+    writer = probe.write(scala["silence"](probe.rows().select("k")))
     first = in_real_time(writer, "2 seconds").start()
     probe.send("a", 1)
     wait_for_commit(first, 1)
