@@ -37,7 +37,7 @@ FOLDERS = {
     "scripts": (3_600, 0, 73),
     "evals": (1_890, 0, 28),
     "databricks": (200, 0, 5),
-    "tests": (28_950, 200, 360),  # 28,000 is the aim; the jobs of `tests/prove` are files
+    "tests": (28_000, 200, 360),  # the jobs of `tests/prove` are files
 }
 TOTALS = {
     "Python lines": 73_000,
