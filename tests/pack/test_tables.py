@@ -32,15 +32,6 @@ def published(stem: str) -> Any:
     return json.loads((files.ROOT / MEASURED / f"{stem}.json").read_text(encoding="utf-8"))
 
 
-def rendered(root: Path, block: str, stem: str, change: Change) -> str:
-    """Return a generated part, whose name may have an argument, after a change of its measurement."""
-    content = published(stem)
-    change(content)
-    (root / MEASURED / f"{stem}.json").write_text(json.dumps(content))
-    name, _, argument = block.partition(" ")
-    return BLOCKS[name](root, argument)
-
-
 def test_each_renderer_is_used_on_a_page() -> None:
     assert set(MEASURED_BLOCKS) == {name for _, name, _ in USES}
 
@@ -109,7 +100,12 @@ def change_first_fault(content: Any) -> None:
 )
 def test_unusual_run_is_shown(root: Path, block: str, stem: str, change: Change, present: str, absent: str) -> None:
     """Missing, late, slow and wrong runs change the text, which proves that no table is constant."""
-    text = rendered(root, block, stem, change)
+    content = published(stem)
+    change(content)
+    (root / MEASURED / f"{stem}.json").write_text(json.dumps(content))
+
+    name, _, argument = block.partition(" ")
+    text = BLOCKS[name](root, argument)
 
     assert present in text
     assert not absent or absent not in text

@@ -41,29 +41,15 @@ CHILD_LINES = (
 )
 
 
-def _write_java(folder: Path, version: str) -> Path:
-    java = folder / "bin" / "java"
-    java.parent.mkdir(parents=True)
+@pytest.mark.parametrize(("version", "is_used"), [("1.8", False), ("16", False), ("17", True)])
+def test_java_is_used_from_17_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool) -> None:
+    java = tmp_path / "bin/java"
+    java.parent.mkdir()
     java.write_text(OLD_JAVA.format(version=version))
     java.chmod(0o755)
-    return folder
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-
-@pytest.mark.parametrize(
-    ("version", "is_used"),
-    [
-        pytest.param("1.8", False, id="much too old"),
-        pytest.param("16", False, id="just too old"),
-        pytest.param("17", True, id="the minimum"),
-    ],
-)
-def test_java_is_used_from_17_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, is_used: bool) -> None:
-    named = _write_java(tmp_path / "java", version)
-    monkeypatch.setenv("JAVA_HOME", str(named))
-
-    home = system_java_home()
-
-    assert is_used == (home == named)
+    assert is_used == (system_java_home() == tmp_path)
 
 
 def test_missing_java_is_an_error_that_names_the_remedy(tmp_path: Path) -> None:
