@@ -69,7 +69,7 @@ def _table(root: Path, title: str, rows: Iterable[tuple[str, str, str, str]]) ->
 def _licence(licences: dict[str, Any], kind: str, name: str) -> str:
     if name not in licences[kind]:
         raise ValueError(
-            f"{LICENCES} has no licence for {name!r} under {kind!r}; add the one given in the package's metadata"
+            f"{LICENCES} has no licence for {name!r} under {kind!r}; add the licence in the package's metadata"
         )
     source = licences["sources"].get(name)
     return str(licences[kind][name]) + (f" ([source]({source['url']}), read {source['read']})" if source else "")

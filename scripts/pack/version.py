@@ -40,5 +40,5 @@ def with_version(root: Path, name: str, text: str) -> str:
     for pattern, kind in patterns.items():
         text, count = re.subn(pattern, rf"\g<1>{values[kind]}", text, flags=re.MULTILINE)
         if not count:
-            raise ValueError(f"{name} has no line that matches {pattern!r}; add such a line with {values[kind]}")
+            raise ValueError(f"{name} has no line that matches {pattern!r}; add a line with {values[kind]}")
     return text

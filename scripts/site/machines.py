@@ -32,7 +32,7 @@ def texts(root: Path) -> dict[str, str]:
     lines.append("- [Skill](SKILL.md): the rules that apply to every query; start here")
     lines += [f"- [{files.title(text)}]({name}): {files.read_when(text)}" for name, text in pages.items()]
     lines += ["", "## Optional", "", "- [All pages in one file](llms-full.txt): the skill and every page"]
-    lines.append(f"- [Manifest]({files.MANIFEST}): every file of the skill; this site serves all of them")
+    lines.append(f"- [Manifest]({files.MANIFEST}): every file of the skill, which this site also serves")
     whole = {files.SKILL: (root / files.SKILL).read_text(encoding="utf-8"), **pages}
     everything = "\n".join(f"<!-- {name} -->\n\n{text}" for name, text in whole.items())
     return {"llms.txt": "\n".join(lines) + "\n", "llms-full.txt": everything}

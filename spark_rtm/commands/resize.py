@@ -190,7 +190,7 @@ def compared(session: SparkSession, checkpoint: Path, operator: int, batch: int)
     before = _rows(session, checkpoint, operator, batchId=batch)
     count = before.count()
     if after.count() != count or before.exceptAll(after).limit(1).count():
-        raise ResizeError(f"the rewritten state/{operator} differs from the old one; the checkpoint is unchanged")
+        raise ResizeError(f"the rewritten state/{operator} differs from the old state; the checkpoint is unchanged")
     return count
 
 

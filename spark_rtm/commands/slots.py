@@ -86,7 +86,7 @@ def _consequence(query: Query, options: Options, needed: int, available: int) ->
     fitting = math.floor(available / query.slots)
     return (
         f"{missing}. On OSS 4.3.0, {fitting} of {options.queries} queries fit; "
-        f"the next one fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT; {remedy}"
+        f"the next query fails with CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT; {remedy}"
     )
 
 

@@ -106,7 +106,7 @@ def _logs(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noq
         if entry and entry.version > MAX_VERSIONS[log_name]:
             reason = f"INVALID_LOG_VERSION: {log_name}/{entry.batch} has version {entry.version}, and OSS 4.3.0 reads "
             reason += f"versions up to {MAX_VERSIONS[log_name]}"
-            yield Move(False, reason, "continue with the newer Spark that wrote it, or start a new checkpoint")
+            yield Move(False, reason, "continue with the newer Spark that wrote the entry, or start a new checkpoint")
 
 
 def _order(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001

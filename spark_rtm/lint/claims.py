@@ -22,7 +22,7 @@ SUBJECTS = {
     "both: latency is append time minus append time": r"latenc|milliseconds?|\bms\b|sub-?second|\bp99\b",
 }
 """The rules in SKILL.md, each with a pattern for the rule's subject."""
-OTHER = "no rule of SKILL.md applies: compare it with the page that SKILL.md links to"
+OTHER = "no rule of SKILL.md applies: compare the sentence with the page that SKILL.md links to"
 
 
 def claims_in(text: str, name: str) -> list[str]:

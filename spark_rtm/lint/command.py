@@ -100,7 +100,7 @@ def _show_changes(changes: Changes, findings: Sequence[Finding]) -> int:
     show("\n".join(map(printable, text.split("\n"))) if sys.stdout.isatty() else text)
     if not is_complete(findings):
         count = len({finding.path for finding in findings if finding.rule == UNCHECKED.id})
-        raise UsageError(f"files that were not checked: {count}; run lint without --diff to see them")
+        raise UsageError(f"files that were not checked: {count}; run lint without --diff to list the files")
     return 1 if changes else 0
 
 
@@ -126,7 +126,7 @@ def _stdin() -> str:
     text = sys.stdin.read(MAX_BYTES + 1)
     if len(text) > MAX_BYTES or "\0" in text:
         problem = f"has more than {MAX_BYTES:,} characters" if len(text) > MAX_BYTES else "is not encoded in UTF-8"
-        raise SettingsError(f"standard input {problem}, so nothing was checked; pass text in UTF-8, or split it")
+        raise SettingsError(f"standard input {problem}, so nothing was checked; pass UTF-8 text, or split the text")
     return text
 
 

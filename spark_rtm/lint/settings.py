@@ -99,7 +99,7 @@ def _read(file: Path, rules: set[str]) -> Settings:
         raise SettingsError(f"{file} cannot be read ({error}), so nothing was checked; correct the file") from error
     table = tool.get(TABLE, {}) if isinstance(tool, dict) else tool
     if not isinstance(table, dict):
-        raise SettingsError(f"{file}: [tool.{TABLE}] is not a table, so nothing was checked; write settings into it")
+        raise SettingsError(f"{file}: [tool.{TABLE}] is not a table, so nothing was checked; make it a table")
     values: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted again; some canaries may not have been sent", file=sys.stderr)
         return 130
     except KafkaException as error:
-        print(f"the broker at {servers} rejected a request, so nothing is watched: {error}", file=sys.stderr)
+        print(f"the broker at {servers} rejected a request, so no topic is watched: {error}", file=sys.stderr)
         return 1
     finally:
         server.shutdown()

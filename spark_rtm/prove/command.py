@@ -117,7 +117,7 @@ def lost(log: str, target: str, status: int) -> str:
         found = re.search(rf'File "[^"]*{re.escape(Path(target).name)}", line (\d+)', log)
         place = f"{target}:{found[1]}" if found else target
         what = f"was still running after {JOB_SECONDS:g} s and did not wait for a query"
-        return f"{place}: the job {what}; prove the function that builds it"
+        return f"{place}: the job {what}; prove the function that builds the query"
     last = f" ({lines[-1][:300]})" if lines else ""
     return f"{target} ended the process of prove with status {status}{last}; call sys.exit, not os._exit"
 

@@ -77,7 +77,7 @@ def drain(query: StreamingQuery, deadline_seconds: float = DEADLINE_SECONDS) -> 
     if unread := _unread_after(query, _Deadline(deadline_seconds))[0]:
         raise TimeoutError(
             f"query {query.name!r} has not read {unread} of the records that its source had {deadline_seconds:g} s "
-            "ago; it still runs. Give it more time, or stop the input"
+            "ago; it is still running. Allow more time, or stop the input"
         )
 
 
@@ -170,8 +170,8 @@ class _Deadline:
     def check(self, what: str) -> None:
         if self.left() <= 0:
             raise TimeoutError(
-                f"timed out after {self.seconds:g} s waiting for {what}; the query still runs. Give it more time, or "
-                "look for a task that does not end"
+                f"timed out after {self.seconds:g} s waiting for {what}; the query is still running. Allow more time, "
+                "or look for a task that does not end"
             )
 
 
@@ -221,7 +221,7 @@ def _commands(query: StreamingQuery) -> Any:
         )
     if not query.isActive:
         raise_if_failed([query])
-        raise ControlError(f"query {query.name!r} has stopped, so it has no open batch; restart it first")
+        raise ControlError(f"query {query.name!r} has stopped, so it has no open batch; restart the query first")
     _wait_for_sources(query, commands)
     number, progress = commands.sources(str(query.runId)), query.lastProgress
     if number < (len(progress.sources) if progress else 1):

@@ -79,7 +79,7 @@ class Kind(Enum):
 
     TRANSIENT = "a restarted query recovers after the cause is removed"
     PERMANENT = "a restarted query fails again"
-    SLOTS = "a restarted query recovers if an executor was lost and another one has registered"
+    SLOTS = "a restarted query recovers if an executor was lost and a new executor has registered"
     UNKNOWN = "a restarted query recovers unless a record caused the failure"
 
 
@@ -99,20 +99,20 @@ STORAGE = Cause(
     "a file of the checkpoint cannot be read or written",
     # A micro-batch query that writes the file fails without an error condition.
     ("No space left on device", "Disk quota exceeded"),
-    "if it repeats, check the free space, the permissions and the availability of the checkpoint folder",
+    "if the failure repeats, check the free space, the permissions and the availability of the checkpoint folder",
 )
 NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 INTERRUPTED = Cause(
     Kind.TRANSIENT,
     "the first commit was interrupted, and its hidden file is now deleted",
     (),
-    "if it repeats, look for a second process that uses the checkpoint",
+    "if the failure repeats, look for a second process that uses the checkpoint",
 )
 SECOND_WRITER = Cause(
     Kind.PERMANENT,
     "a second process runs the query on the same checkpoint",
     ("CONCURRENT_STREAM_LOG_UPDATE", "EXACTLY_ONCE_FENCED"),
-    "stop one of the two processes; if there is only one, inspect the checkpoint",
+    "stop one of the two processes; if only one process is running, inspect the checkpoint",
 )
 CLOSED = ("ClosedChannelException", "Connection reset", "Connection from", "Connection to streaming shuffle")
 OTHER_END = "read the error of the other task in the executor logs; a local session prints this error"
@@ -120,7 +120,7 @@ LOST = Cause(
     Kind.TRANSIENT,
     "an executor or its connection was lost",
     ("ExecutorLostFailure", *CLOSED),
-    f"if it repeats, {OTHER_END}",
+    f"if the failure repeats, {OTHER_END}",
 )
 # Connections also close without a lost executor: in a local session, or after a wrong reference count.
 OTHER_TASK = Cause(Kind.UNKNOWN, "a task at the other end of a connection failed", CLOSED, OTHER_END)
@@ -155,7 +155,7 @@ CAUSES = (
         Kind.PERMANENT,
         "a login failed or a permission is missing",
         ("AuthorizationException", "AuthenticationException", "SaslStateException", "AccessControlException"),
-        "correct the login, or grant the permission that the message names, and restart the query",
+        "correct the login, or grant the permission in the message, and restart the query",
     ),
     Cause(
         Kind.SLOTS,
@@ -168,13 +168,13 @@ CAUSES = (
         Kind.TRANSIENT,
         "a Python worker did not start within ten seconds",
         (SLOW_PYTHON,),
-        "if it repeats, start fewer queries with Python at the same time, or use more cores",
+        "if the failure repeats, start fewer queries with Python at the same time, or use more cores",
     ),
     Cause(
         Kind.TRANSIENT,
         "the Python process of a task has ended",
         ("the Python process of this task has ended",),
-        "if it repeats, read the last lines of the process in the log of its executor, and give it more memory",
+        "if the failure repeats, read the process's last lines in the executor log, and give the process more memory",
     ),
     Cause(
         Kind.TRANSIENT,
@@ -190,7 +190,7 @@ CAUSES = (
             "NotLeaderOrFollowerException",
             "UnknownTopicOrPartitionException",
         ),
-        "if it repeats, check that the broker responds and that the topic exists",
+        "if the failure repeats, check that the broker responds and that the topic exists",
     ),
 )
 """Known causes of failures. The first match applies."""

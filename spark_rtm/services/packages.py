@@ -109,7 +109,8 @@ def _verify(folder: Path, expected: dict[str, str]) -> None:
     if wrong:
         raise RuntimeError(
             f"the jars in {str(folder)!r} differ from the tested jars, so they are not used (missing, unknown or "
-            f"different: {', '.join(wrong)}); delete the folder to download them again; if it recurs, check the mirror"
+            f"different: {', '.join(wrong)}); delete the folder to download them again; "
+            "if the jars differ again, check the mirror"
         )
 
 

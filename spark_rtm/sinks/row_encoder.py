@@ -72,7 +72,7 @@ class RowEncoder:
 
 def _unusable(role: str, names: Sequence[str | None], problem: str) -> ValueError:
     # The message omits row values, because Spark logs errors.
-    return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out such rows before the sink")
+    return ValueError(f"a row has an unusable {role}: column {names!r} {problem}; filter out the row before the sink")
 
 
 def _getter(positions: Sequence[Any]) -> Callable[[Any], Any]:

@@ -47,7 +47,7 @@ def test_file_that_no_longer_states_its_version_is_reported(copied: Path) -> Non
     citation = copied / "CITATION.cff"
     citation.write_text(citation.read_text().replace("version: 0", "release: 0"))
 
-    with pytest.raises(ValueError, match=r"CITATION\.cff has no line that matches .* add such a line with 0"):
+    with pytest.raises(ValueError, match=r"CITATION\.cff has no line that matches .* add a line with 0"):
         generate.write_all(copied)
 
 

@@ -167,7 +167,7 @@ def test_stop_repeats_nothing_and_loses_nothing(spark: SparkSession, kafka: str,
     with ThreadPoolExecutor() as pool:
         errors = [pool.submit(control.stop, query).exception for _ in range(2)]
 
-    ended = f"query '{tmp_path.name}' has stopped, so it has no open batch; restart it first"
+    ended = f"query '{tmp_path.name}' has stopped, so it has no open batch; restart the query first"
     assert ["None", ended] == sorted(str(error()) for error in errors)
     assert sorted(sent) == sorted(outputs(kafka, target))
 

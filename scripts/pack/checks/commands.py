@@ -22,7 +22,7 @@ _MAKE = re.compile(r"(?:^|[;&|>\"$`]) *(?:[A-Z_]+=\S+ )*make (?P<name>[a-z][a-z-
 _MODULE = re.compile(rf"python3? -m (?P<name>(?:{'|'.join(ROOTS)})(?:\.\w+)*\b)(?: (?P<argument>[a-z][a-z-]+))?")
 _RTM = re.compile(r"(?<![\w./-])(?:rtm|python3? scripts/skills\.py) (?P<name>[a-z]+)(?![\w-])")
 _COMMIT = re.compile(r"\bcommit `?[0-9a-f]{7,40}\b")
-_REMEDY = "name a command that exists, or add the commit that had it, as in `the benchmark tuning of commit 2fbeee87`"
+_REMEDY = "use an existing command, or add a commit with the command, as in `the benchmark tuning of commit 2fbeee87`"
 
 
 def check_commands(root: Path) -> Iterator[Finding]:

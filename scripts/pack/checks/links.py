@@ -26,7 +26,7 @@ def check_links(root: Path) -> Iterator[Finding]:
         known: set[str] = set()
         for heading in markdown.headings(text):
             if heading.anchor in known and name != CHANGELOG:
-                problem = f"the heading {heading.title!r} appears twice, so links lead only to the first one"
+                problem = f"the heading {heading.title!r} appears twice, so links lead only to the first heading"
                 yield Finding(name, heading.line, "link", problem, "rename one of the headings")
             known.add(heading.anchor)
         for link in markdown.links(text):
@@ -60,7 +60,7 @@ def check_orphans(root: Path) -> Iterator[Finding]:
     for module in modules:
         if module not in reachable and module.name != "__init__.py" and module != root / PROGRAM:
             problem = "is not linked from a page, and no linked module imports it"
-            yield Finding(files.relative(root, module), 1, "orphan", problem, "link to it from a page, or delete it")
+            yield Finding(files.relative(root, module), 1, "orphan", problem, "link to the module, or delete it")
 
 
 def navigation(root: Path) -> list[str]:

@@ -63,7 +63,7 @@ def check_owners(root: Path) -> Iterator[Finding]:
         page = root / "references" / f"{owner}.md"
         if not re.search(words, texts[page]):
             problem = f"does not state the {fact}, which it owns"
-            yield Finding(files.relative(root, page), 1, "owner", problem, "state it, or change the owner in owners.py")
+            yield Finding(files.relative(root, page), 1, "owner", problem, "state the fact, or change owners.py")
         stated = [(path, n) for path in texts for n, line in enumerate(lines[path], 1) if re.search(words, line)]
         for path, line in stated:
             targets = {link.target.partition("#")[0] for link in markdown.links(texts[path]) if link.line == line}

@@ -86,7 +86,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
         places += [(setting.value, setting.line) for setting in module.settings if setting.key == CHECKPOINT_CONF]
     for value, line in places:
         for problem in {_path_problem(each) for each in alternatives(value)} - {""}:
-            fix = "use an absolute path on storage that outlives the job, and take it from the settings of the job"
+            fix = "use an absolute path on storage that outlives the job, and read the path from the job's settings"
             yield Problem(line, f"the checkpoint {problem}, so the query can lose its state", fix, severity=severity)
 
 

@@ -100,7 +100,7 @@ def union_self(query: Query) -> Iterator[Problem]:
     """
     for step in query.steps(*UNIONS):
         if step.other and step.left.sources & step.other.sources:
-            message = "the union reads the same source twice, so it fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
+            message = "the union reads one source twice, so it fails with IDENTICAL_SOURCES_IN_UNION_NOT_SUPPORTED"
             fix = "load the source a second time, or replace the union with explode or when"
             yield Problem(step.line, message, fix)
 

@@ -173,7 +173,7 @@ def unknown_setting(module: Module) -> Iterator[Problem]:
         near = nearest(each.key)
         if near is None or (is_switch(each.key) and as_text(each.value) == "false"):
             continue
-        message = f"the setting {each.key!r} does not exist, so it has no effect"
+        message = f"the {each.key!r} setting does not exist, so Spark ignores it"
         if is_switch(each.key):
             message += ", and Spark does not report it"
             fix = f'{TRIGGER} turns the mode on; on Databricks, the cluster also needs "{FLAG}"'

@@ -30,7 +30,7 @@ def function_of_sink(query: Query) -> Iterator[Verdict]:
     what = f"the function of {caught.sink}"
     if not query.recording.job.side_effects:
         evidence = f"{what} never runs, because it may write to your servers"
-        fix = "pass --side-effects to call it with the rows of hostile records, or test it with rows it cannot parse"
+        fix = "pass --side-effects to call the function with hostile rows, or test it with rows that it cannot parse"
         yield Verdict("input", UNCHECKED, evidence, fix, PAGE, str(place.path), place.line)
         return
     sample = best_sample(query)
@@ -41,7 +41,7 @@ def function_of_sink(query: Query) -> Iterator[Verdict]:
     call = _call(query)
     if error := call([sample]):
         evidence = f"{what} fails even for a good record: {_text(error)}"
-        fix = "start the servers that it calls, or pass records with --samples"
+        fix = "start the servers that the function calls, or pass records with --samples"
         yield Verdict("input", UNCHECKED, evidence, fix, PAGE, str(place.path), _line(query, error))
         return
     failing = defaultdict[tuple[str, int], list[tuple[str, Exception]]](list)

@@ -103,7 +103,7 @@ def by_own_rules(place: Place, rows: int, metrics: Counter[str]) -> Verdict:
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
         return Verdict("state", GOOD, f"{rows} rows for the same keys; each state variable has a TTL", page=PROCESSORS)
-    fix = "give each state variable a TTL, or clear it in handleExpiredTimer"
+    fix = "give each state variable a TTL, or clear the variable in handleExpiredTimer"
     if metrics["numRegisteredTimers"]:
         evidence = "the processor sets timers, and this check does not wait until they clear the state"
         return Verdict("state", UNCHECKED, evidence, "test that handleExpiredTimer clears the state", PROCESSORS)
