@@ -46,8 +46,9 @@ from spark_rtm.prove.job.recorders import (
     recorder,
 )
 from spark_rtm.prove.job.settings import FLAG, apply, conf_of, flag_of, own_shuffles
-from spark_rtm.prove.job.tables import TableReader, TableWriter, guarded
+from spark_rtm.prove.job.tables import TableReader, TableWriter, guarded, to_kafka
 from spark_rtm.prove.job.target import RUN, Job, code_of, function_of, package_of, roots_of
+from spark_rtm.realtime import exactly_once
 from spark_rtm.testing.trial import SINK
 
 SERVERS = "KAFKA_BOOTSTRAP_SERVERS"
@@ -195,6 +196,7 @@ def replaced(recording: Recording) -> Iterator[None]:
         (session.Builder, "getOrCreate", lambda builder: apply(recording, builder._options)),  # noqa: SLF001 - not public
         (frame, "writeStream", recorder(StreamWriter, recording)),
         (frame, "write", recorder(TableWriter, recording)),
+        (exactly_once, "to_kafka", to_kafka),
         (RuntimeConfig, "get", conf_of(recording, RuntimeConfig.get)),
         (SparkConf, "get", flag_of(SparkConf.get)),
         (time, "sleep", _sleep_of(recording, time.sleep)),

@@ -6,7 +6,7 @@ Every JVM call passes through `guarded`, whether PySpark or the job makes the ca
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -139,6 +139,14 @@ COMMAND = "org.apache.spark.sql.catalyst.plans.logical.Command"
 WRITERS = {"InsertIntoStatement", "InsertIntoDir", "UnresolvedExecuteImmediate", "Call"}
 FIRST_WORD = re.compile(r"(?:--[^\n]*(?:\n|$)|/\*.*?\*/|[\s(;])*(\w*)", re.DOTALL)
 QUERIES = {"", "select", "with", "from", "values", "table", "map", "reduce"}
+
+
+def to_kafka(
+    rows: DataFrame, *, checkpoint: str, options: Mapping[str, str], topic: str = "", **_transactions: Any
+) -> Any:
+    """Replace the sink of `exactly_once` by Spark's sink, which has the same columns and options."""
+    named = {"topic": topic} if topic else {}
+    return rows.writeStream.format("kafka").options(**options, **named, checkpointLocation=checkpoint)
 
 
 def guarded(recording: Recording, call: Callable[..., Any]) -> Callable[..., Any]:
