@@ -23,7 +23,7 @@ from .queries import QueryFailedError, clear_first_commit, stop_completely, stop
 from .standby import LostLockError, Standby, leading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -174,6 +174,12 @@ class Keeper:
                 self._decide(failure_of(name, error, time.monotonic(), has_run=has_run))
         return bool(self._due) or any(query.isActive for query in self.queries.values())
 
+    def commit_every(self, seconds: float, stop: threading.Event, names: Iterable[str] = ()) -> None:
+        """Commit the named queries, or all, every few seconds in threads that end with `stop` or the keeper."""
+        for name in names or self._starters:
+            committing = partial(_commit_every, self, name, seconds, stop)
+            threading.Thread(target=committing, name=f"commit {name}", daemon=True).start()
+
     def stop(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
         """Stop all queries, and wait until their tasks have ended. First drain the queries that support commands."""
         self._due.clear()
@@ -213,15 +219,17 @@ class Keeper:
 
 def _commit_every(keeper: Keeper, name: str, seconds: float, stop: threading.Event) -> None:
     """Commit a query periodically until `stop` is set or the query ends. The keeper's `poll` handles failures."""
+    refused = None
     while not stop.wait(seconds) and not keeper.is_over:
         query = keeper.queries[name]
         try:
-            if query.isActive:
+            if query.isActive and query is not refused:
                 commit(query)
         except ControlError as error:
+            # A run that fails or stops also refuses commands for a moment. Its restart accepts them.
             if query.isActive and not stop.is_set():
                 LOG.warning("query %r commits only at its interval, not every %g s: %s", name, seconds, error)
-                return
+                refused = query
         except (QueryFailedError, TimeoutError) as error:
             LOG.debug("query %r has not committed: %s", name, error)
 
@@ -255,9 +263,7 @@ def keep(
             return
         keeper.start()
         if commit_every:
-            for name in starters:
-                committing = partial(_commit_every, keeper, name, commit_every, stop)
-                threading.Thread(target=committing, name=f"commit {name}", daemon=True).start()
+            keeper.commit_every(commit_every, stop)
         try:
             is_over = False
             while not is_over:

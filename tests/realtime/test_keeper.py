@@ -183,6 +183,23 @@ def test_keep_without_its_lock_file_stops_in_the_middle_of_a_batch(
     assert [] == list(tmp_path.glob("numbers/commits/*"))
 
 
+def test_run_after_one_that_refuses_commits_commits_periodically(
+    spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    topics, sources, stop = (new_topic(kafka, 1), new_topic(kafka, 1)), ["kafka", SOURCE], threading.Event()
+    keeper = Keeper(spark, {"numbers": lambda: start(spark, kafka, topics, tmp_path, sources.pop(0))})
+    keeper.start()
+    try:
+        keeper.commit_every(0.1, stop)
+        eventually(lambda: "commits only at its interval" in caplog.text, 30, "the refusal")
+        stop_completely(spark, keeper.queries["numbers"])
+        keeper.start()
+        eventually(lambda: keeper.queries["numbers"].lastProgress, 60, "a commit long before the interval of 5 minutes")
+    finally:
+        stop.set()
+        keeper.stop()
+
+
 def test_query_that_cannot_start_stops_the_others(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     topics = (new_topic(kafka, 1), new_topic(kafka, 1))
 
