@@ -70,7 +70,7 @@ def _run(options: ChaosOptions) -> Outcome:
     if external := [name for name in EXTERNAL if os.environ.get(name)]:
         raise RuntimeError(
             f"the environment sets {' and '.join(external)}, so faults would affect servers that other programs may "
-            "use; unset the variables so that the run starts its own servers"
+            "use; unset the variables, so the run starts its own servers"
         )
     # This call comes first, because threads and child processes inherit the mounts of this process.
     is_mounted = disk.own_mounts()

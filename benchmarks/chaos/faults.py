@@ -165,12 +165,12 @@ def _jump_of_collector(system: System, fault: Fault) -> AbstractContextManager[N
 
 
 KINDS: dict[str, Kind] = {
-    "kill-broker": Kind("kill -9 of the broker, which then restarts", lambda s, _: killed_server(s.broker)),
+    "kill-broker": Kind("kill -9 ends the broker, which then restarts", lambda s, _: killed_server(s.broker)),
     "pause-broker": Kind(
         "the broker process is suspended (SIGSTOP)", lambda s, _: paused(_server(s.broker)), *PAUSE_SECONDS
     ),
     "remove-broker": Kind(
-        "kill -9 of the broker, which stays down longer than `delivery.timeout.ms`",
+        "kill -9 ends the broker, which stays down longer than `delivery.timeout.ms`",
         lambda s, _: killed_server(s.broker),
         min_seconds=10,
         max_seconds=15,
@@ -180,7 +180,7 @@ KINDS: dict[str, Kind] = {
         lambda s, fault: slow(s.broker_proxy, fault),
         *SLOW_SECONDS,
     ),
-    "kill-database": Kind("kill -9 of the database, which then restarts", lambda s, _: killed_server(s.database)),
+    "kill-database": Kind("kill -9 ends the database, which then restarts", lambda s, _: killed_server(s.database)),
     "pause-database": Kind(
         "all database processes are suspended", lambda s, _: paused(_server(s.database)), *PAUSE_SECONDS
     ),
@@ -195,12 +195,12 @@ KINDS: dict[str, Kind] = {
         *SLOW_SECONDS,
     ),
     "kill-driver": Kind(
-        "kill -9 of the driver and its JVM, which the supervisor restarts",
+        "kill -9 ends the driver and its JVM, which the supervisor restarts",
         # Kill the standby first, because it would take over.
         lambda s, _: killed(*s.others, s.driver),
     ),
     "kill-leader": Kind(
-        "kill -9 of the driver and its JVM; a standby takes over",
+        "kill -9 ends the driver and its JVM; a standby takes over",
         lambda s, _: killed(s.driver),
         needs="standby",
     ),
@@ -209,10 +209,10 @@ KINDS: dict[str, Kind] = {
         lambda s, _: paused([psutil.Process(s.driver.pid), _jvm(s)]),
         *PAUSE_SECONDS,
     ),
-    "kill-jvm": Kind("kill -9 of only the driver's JVM", lambda s, _: killed(_jvm(s))),
+    "kill-jvm": Kind("kill -9 ends only the driver's JVM", lambda s, _: killed(_jvm(s))),
     "pause-jvm": Kind("only the driver's JVM is suspended", lambda s, _: paused([_jvm(s)]), *PAUSE_SECONDS),
     "kill-follower": Kind(
-        "kill -9 of the process that copies results to the database", lambda s, _: killed(s.follower)
+        "kill -9 ends the process that copies results to the database", lambda s, _: killed(s.follower)
     ),
     "pause-follower": Kind(
         "the process that copies results to the database is suspended",
@@ -227,7 +227,7 @@ KINDS: dict[str, Kind] = {
         "the collector's clock (`server_ts`) jumps, and back", _jump_of_collector, *PAUSE_SECONDS
     ),
     "kill-executor": Kind(
-        "kill -9 of one of two executors", lambda _, fault: killed(_one_of_two(EXECUTOR, fault)), needs="cluster"
+        "kill -9 ends one of two executors", lambda _, fault: killed(_one_of_two(EXECUTOR, fault)), needs="cluster"
     ),
     "pause-executor": Kind(
         "one of two executors is suspended",
@@ -236,7 +236,7 @@ KINDS: dict[str, Kind] = {
         needs="cluster",
     ),
     "kill-worker": Kind(
-        "kill -9 of one of two Spark workers, which then restarts",
+        "kill -9 ends one of two Spark workers, which then restarts",
         lambda s, fault: killed_worker(s, _one_of_two(WORKER, fault)),
         needs="cluster",
     ),

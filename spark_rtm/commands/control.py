@@ -101,7 +101,7 @@ def _problem(options: Options, error: OSError) -> str:
         return f"the job at {path} has too many pending commands; repeat the command later"
     if isinstance(error, TimeoutError):
         waited = f"{options.deadline + ANSWER_SECONDS:g} s"
-        return f"the job at {path} has not answered for {waited} and may still execute the command; read its log"
+        return f"the job at {path} has not replied for {waited} and may still execute the command; read its log"
     if path.exists() and not path.is_socket():
         return f"{path} is not a socket; pass the file that the job passed to `listen`"
     if type(error) is ConnectionError:

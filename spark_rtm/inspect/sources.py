@@ -88,7 +88,7 @@ def partitions_of(
         answers = [_offsets(admin, wanted, spec) for spec in specs]
     except KafkaException as error:
         raise UnreadableError(
-            f"Kafka at {connection.bootstrap_servers} did not answer within {TIMEOUT_SECONDS} s ({error}); check "
+            f"Kafka at {connection.bootstrap_servers} did not respond within {TIMEOUT_SECONDS} s ({error}); check "
             "--bootstrap-servers, and --command-config for TLS and login, or omit both to inspect only the files"
         ) from None
     found: dict[str, dict[int, Partition]] = {}

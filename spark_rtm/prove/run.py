@@ -111,7 +111,7 @@ def runs_of_code(job: Job, checks: Collection[str]) -> str:
     """Return a sentence about how often `rtm prove` runs a job's code."""
     often = "twice" if ON_RECORDS.intersection(checks) else "once"
     again = ", and once more for each query that the check `restart` kills" if "restart" in checks else ""
-    return f"the code of {job.path.name} will run {often}{again}; its plain Python code has your permissions"
+    return f"the code of {job.path.name} will run {often}{again}; its plain Python code runs with your permissions"
 
 
 def _verdicts_of_job(bench: Bench, recording: Recording, options: Options, say: Say) -> Iterator[Verdict]:

@@ -91,7 +91,7 @@ def test_job_without_an_answer_may_still_execute_the_command(
         server.listen()
         assert 2 == main(["stop", str(tmp_path / "s"), "--deadline", "0.1"])
 
-    assert "has not answered for 0.2 s and may still execute the command" in capsys.readouterr().err
+    assert "has not replied for 0.2 s and may still execute the command" in capsys.readouterr().err
 
 
 def test_interrupt_ends_a_command_that_waits_without_a_traceback(tmp_path: Path) -> None:
