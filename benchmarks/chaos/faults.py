@@ -176,7 +176,7 @@ KINDS: dict[str, Kind] = {
         max_seconds=15,
     ),
     "slow-broker": Kind(
-        "the pipeline's connections to the broker are slow and drop",
+        "the pipeline's connections to the broker are slow and break",
         lambda s, fault: slow(s.broker_proxy, fault),
         *SLOW_SECONDS,
     ),
@@ -190,7 +190,7 @@ KINDS: dict[str, Kind] = {
         *PAUSE_SECONDS,
     ),
     "slow-database": Kind(
-        "the pipeline's connections to the database are slow and drop",
+        "the pipeline's connections to the database are slow and break",
         lambda s, fault: slow(s.database_proxy, fault),
         *SLOW_SECONDS,
     ),

@@ -67,7 +67,7 @@ class Job:
     transform: Callable[..., DataFrame]
     summary: str
     reads: tuple[str, ...]
-    """Source topics. The topics that are read as streams come before those that are read as tables."""
+    """Source topics. The topics that are read as streams come before the topics that are read as tables."""
     writes: tuple[str, ...]
     streams: int = 1
     """Number of topics in `reads` that are read as streams."""

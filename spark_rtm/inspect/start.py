@@ -138,7 +138,7 @@ def _sources(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # n
     newest = max(checkpoint.planned)
     if checkpoint.source_damage and not checkpoint.committed and (is_real_time or newest == 0):
         reason = f"requirement failed or Expected e.g.: {checkpoint.source_damage}"
-        yield Move(False, reason, "delete the file, and the query begins at startingOffsets")
+        yield Move(False, reason, "delete the file; the query then begins at startingOffsets")
     last = checkpoint.planned[newest].sources
     before = checkpoint.planned[newest - 1].sources if newest - 1 in checkpoint.planned else last
     if len(last) != len(before):

@@ -110,7 +110,7 @@ def test_unreachable_broker_is_named(
     status, out, err = run_inspect(capsys, checkpoint, "--bootstrap-servers", "127.0.0.1:1")
 
     assert (2, "") == (status, out)
-    assert "Kafka at 127.0.0.1:1 did not answer" in err
+    assert "Kafka at 127.0.0.1:1 did not respond" in err
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def test_folder_that_is_not_a_checkpoint_is_named(
     assert str(tmp_path) in err
 
 
-DELETE_COMMIT = "delete the file, and a restart runs batch 2 again"
-DELETE_OFFSETS = "delete the file, and a restart plans batch 3 again"
+DELETE_COMMIT = "delete the file; a restart then runs batch 2 again"
+DELETE_OFFSETS = "delete the file; a restart then plans batch 3 again"
 RESTORE = "restore the file from a copy"
 DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "empty commit": ("commits/2", b"", "is empty", DELETE_COMMIT),

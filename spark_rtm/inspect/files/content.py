@@ -226,7 +226,7 @@ def _remedy(folder: Folder, path: str) -> str:
     commits, offsets = logs.read_log(folder, "commits"), logs.read_log(folder, "offsets")
     newest = max(commits.entries, default=-1)
     if parent == "commits" and int(name) == newest == max(offsets.entries, default=-1):
-        return f"delete the file, and a restart runs batch {name} again and repeats its results"
+        return f"delete the file; a restart then runs batch {name} again and repeats its results"
     if parent == "offsets" and int(name) == max(offsets.entries) > newest:
-        return f"delete the file, and a restart plans batch {name} again, because the batch is not committed"
+        return f"delete the file; a restart then plans batch {name} again, because the batch is not committed"
     return "restore the file from a copy, or start a new checkpoint"
