@@ -67,7 +67,7 @@ REMEDIES = {
     "STDS_FAILED_TO_READ_OPERATOR_METADATA": "run it with python_state.transform_with_state, or in micro-batch mode",
     "INSUFFICIENT_SLOT": "use more task slots, fewer source partitions or a smaller spark.sql.shuffle.partitions",
     "CHECKPOINT_LOCATION_NOT_EMPTY": "if the folder has only hidden files `.0.*.tmp`, the first commit was "
-    "interrupted, so delete them; otherwise restore the missing files, or use a new checkpoint",
+    "interrupted, so delete these files; otherwise restore the missing files, or use a new checkpoint",
     "sink allowlist": "write to Kafka, or use `foreach` to write to a data store",
     "OPERATOR_OR_SINK_NOT_IN_ALLOWLIST": "remove this operation, or run the query in micro-batch mode",
 }

@@ -113,7 +113,7 @@ def hand_written(text: str) -> list[str]:
 
 
 def _claim_tables(text: str) -> Iterator[markdown.Table]:
-    """Yield the tables of a page, except generated ones and those directly below `NO_CLAIM_MARK`."""
+    """Yield a page's tables, except generated tables and tables directly below `NO_CLAIM_MARK`."""
     lines = hand_written(text)
     for table in markdown.tables(text):
         above = [line for line in lines[: table.line - 1] if line.strip()]
