@@ -37,7 +37,6 @@ NAMES = ("update", "forget", "append", "extend", "put", "empty", "set", "remove"
 HISTORIES = int(os.environ.get("RTM_HISTORIES", "15"))
 """Number of histories; acceptance runs use 1,000."""
 ROWS = 5
-Steps = list[tuple[str, str, int]]
 
 
 @pytest.fixture
