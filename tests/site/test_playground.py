@@ -66,9 +66,7 @@ def test_browser_finds_what_the_command_finds_and_asks_no_other_server(phone: Pa
     )
 
 
-def test_form_estimates_what_the_command_estimates(
-    phone: Page, address: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_form_estimates_as_the_command_does(phone: Page, address: str, capsys: pytest.CaptureFixture[str]) -> None:
     phone.goto(f"{address}references/growth.html")
     phone.locator("#rate").fill("900")
     phone.locator("#partitions").fill("3")

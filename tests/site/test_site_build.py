@@ -10,7 +10,7 @@ import yaml
 from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import machines, redirects, rules, tree
+from scripts.site import machines, rules, tree
 from scripts.site.hooks import OTHER_LANGUAGES
 from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
@@ -104,17 +104,7 @@ def test_language_models_get_a_list_and_the_text_of_every_page(built: Path) -> N
     assert all(page.read_text(encoding="utf-8") in everything for page in files.references(files.ROOT))
 
 
-def test_page_of_an_old_address_links_and_loads_the_new_place() -> None:
-    """Mkdocs checks the link."""
-    page = redirects.pages(files.ROOT)["references/slot_calculator.md"]
-
-    place = "cluster_and_slots.{}#how-many-slots-does-a-query-need"
-    assert f"redirect: {place.format('html')}\n" in page
-    assert f"[Cluster and slots]({place.format('md')})" in page
-
-
 def test_page_of_each_rule_shows_its_docstring(pages: dict[str, str]) -> None:
-    """The page shows what the rule checks for, why, where it reports, both examples, and the engines."""
     for rule in RULES:
         article = pages[f"{rules.FOLDER}/{rule.id}.html"].partition("<article")[2].partition("</article>")[0]
         shown = squeezed(unescape(re.sub(r"<[^>]+>", "", article)))

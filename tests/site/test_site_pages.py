@@ -79,9 +79,7 @@ def phone_visit(browser: Browser, address: str) -> Iterator[Visit]:
     context.close()
 
 
-def test_every_page_fits_a_phone_and_a_page_of_each_kind_loads_without_errors(
-    phone_visit: Visit, pages: dict[str, str]
-) -> None:
+def test_pages_fit_a_phone_and_load_without_errors(phone_visit: Visit, pages: dict[str, str]) -> None:
     """Nothing moves while a page loads. The other pages differ in their text only, which one page shows in turn."""
     widths, shifts = {}, {}
     for name in SAMPLE_PAGES:
@@ -99,12 +97,14 @@ def test_every_page_fits_a_phone_and_a_page_of_each_kind_loads_without_errors(
 
 @pytest.mark.parametrize("old", ["error_finder", "chaos", "lint_rules_jobs"])
 def test_old_address_sends_the_browser_to_the_new_place(phone_visit: Visit, old: str) -> None:
+    """Its page also contains a link to the new place, which mkdocs checks."""
     phone_visit.page.goto(f"{phone_visit.address}references/{old}.html", wait_until="commit")
     new = redirects.REDIRECTS[old].replace(".md", ".html")
     # Closing the browser's context while a page loads can block for good.
     phone_visit.page.wait_for_url(f"{phone_visit.address}references/{new}")
 
     assert [] == phone_visit.problems
+    assert f"]({redirects.REDIRECTS[old]})" in redirects.pages(files.ROOT)[f"references/{old}.md"]
 
 
 def test_error_of_a_page_would_be_found(phone_visit: Visit) -> None:
