@@ -5,6 +5,8 @@ import pyspark
 import pytest
 
 from benchmarks.growth.points import DIMENSIONS
+from examples.attribution.credit.models import Lookback
+from examples.attribution.settings import DemoSettings
 from scripts.pack import files
 from spark_rtm.prove.job.runner import JOB_SECONDS
 from spark_rtm.realtime import keeper
@@ -22,6 +24,7 @@ MAX_MS = (2**63 - 1) / 1000
         ("state", f"a time in ms above {MAX_MS:.1e} ends".replace("e+", " x 10^")),
         ("prove", f"or an equivalent within {JOB_SECONDS:g} s"),
         ("restarts", f"checks its file {TIMES[round(1 / keeper.POLL_SECONDS)]} a second"),
+        ("faults", f"keeps each touch for {Lookback().scaled(DemoSettings.time_scale).click_ms // 60_000} minutes"),
         ("growth", f"With {max(DIMENSIONS['partitions'])} partitions or {max(DIMENSIONS['queries'])} queries"),
     ],
 )
