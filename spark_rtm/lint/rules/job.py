@@ -82,7 +82,7 @@ def checkpoint_path(module: Module) -> Iterator[Problem]:
         return
     severity = "information" if module.is_notebook else ""
     places = [entry for query in module.real_time if (entry := query.writer.options.get("checkpointlocation"))]
-    if module.real_time:
+    if any(not (query.writer.is_open or "checkpointlocation" in query.writer.options) for query in module.real_time):
         places += [(setting.value, setting.line) for setting in module.settings if setting.key == CHECKPOINT_CONF]
     for value, line in places:
         for problem in {_path_problem(each) for each in alternatives(value)} - {""}:
