@@ -44,7 +44,7 @@ def run(options: Options) -> int:
     if sources.micro_batch and not settings.as_real_time:
         files = ", ".join(path.as_posix() for path in sources.micro_batch[:3])
         files += f" and {len(sources.micro_batch) - 3} more" if len(sources.micro_batch) > 3 else ""
-        reason = "use micro-batch mode, so they were not checked for real-time mode"
+        reason = "have no real-time trigger in that file, so they were not checked for real-time mode"
         print(f"information: the queries in {files} {reason}; --as-real-time checks them", file=sys.stderr)
     return _check(sources, settings, options)
 

@@ -266,4 +266,4 @@ def test_micro_batch_text_of_an_editor_is_named(
 
     assert 0 == lint("--stdin-filename", "job.py")
 
-    assert "the queries in job.py use micro-batch mode" in capsys.readouterr().err
+    assert "the queries in job.py have no real-time trigger" in capsys.readouterr().err

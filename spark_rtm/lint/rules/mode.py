@@ -121,7 +121,7 @@ def continuous_trigger(module: Module) -> Iterator[Problem]:
     """
     for trigger in module.triggers if module.is_databricks else ():
         if trigger.kinds == ("continuous",):
-            message = "Databricks does not support the continuous trigger"
+            message = "the continuous trigger is not supported"
             fix = 'write .trigger(realTime="5 minutes") for real-time mode'
             yield Problem(trigger.line_of("continuous"), message, fix, lines=trigger.lines)
 
