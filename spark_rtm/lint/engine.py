@@ -111,7 +111,8 @@ def _read(text: str, suffix: str, min_batch_ms: float | None) -> Facts:
         return read_page(layout_of(text), min_batch_ms=min_batch_ms)
     if language == "notebook" or (language == "python" and is_notebook(text)):
         cells = cells_of_json(text) if language == "notebook" else cells_of_source(text)
-        return read_notebook(cells, is_source=language == "python", min_batch_ms=min_batch_ms)
+        is_databricks = language == "python" or "application/vnd.databricks" in text
+        return read_notebook(cells, is_databricks=is_databricks, min_batch_ms=min_batch_ms)
     if language == "python":
         facts = read_python(text, is_excerpt=False, min_batch_ms=min_batch_ms)
         facts.add(read_definitions(text, read_dictionaries))

@@ -35,8 +35,8 @@ def is_notebook(text: str, suffix: str = ".py") -> bool:
     return f"{sign} {SEPARATOR}" in text or text.startswith(f"{sign} Databricks notebook source")
 
 
-def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: float | None = None) -> Facts:
-    """Return the facts in a notebook. `is_source` means that Databricks exported the notebook as source code."""
+def read_notebook(cells: list[Cell], *, is_databricks: bool = True, min_batch_ms: float | None = None) -> Facts:
+    """Return the facts in a notebook. `is_databricks` means that Databricks exported the notebook."""
     page, code = list[Line](), list[Line]()
     facts, in_python = Facts(), Facts()
     for kind, lines in cells:
@@ -56,7 +56,7 @@ def read_notebook(cells: list[Cell], *, is_source: bool = True, min_batch_ms: fl
             facts.add((read_jvm if kind == "scala" else read_sql)(_text(lines)), _line_of(lines))
     layout = layout_of(_text(page))
     facts.add(read_page(layout, min_batch_ms=min_batch_ms), _line_of(page))
-    code += [(0, "# Databricks notebook source")] if is_source else []  # a Markdown cell may contain this line
+    code += [(0, "# Databricks notebook source")] if is_databricks else []  # a Markdown cell may contain this line
     in_python.add(
         read_python(_text(code), is_excerpt=True, is_notebook=True, min_batch_ms=min_batch_ms), _line_of(code)
     )

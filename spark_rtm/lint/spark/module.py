@@ -14,7 +14,7 @@ from spark_rtm.text.finding import DATABRICKS, ENGINES, OSS
 
 IN_DATABRICKS = re.compile(
     r"\bdbutils\b|(?:#|//|--) (?:Databricks notebook source|MAGIC)|spark\.databricks\.|/Volumes/|dbfs:/|"
-    r"\bcloudFiles\b|\bDatabricks Runtime\b|"
+    r"\bcloudFiles\b|\bDatabricks Runtime\b|application/vnd\.databricks|"
     r"^(?:import dlt|from pyspark import pipelines)\b|format\(\"(?:kinesis|postgresql|eventhubs)\"\)",
     re.MULTILINE,
 )
