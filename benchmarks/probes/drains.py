@@ -43,7 +43,7 @@ QUERIES: dict[str, Callable[[DataFrame], DataFrame]] = {
     "counts": lambda rows: rows.groupBy("key").count().selectExpr("key", "cast(count as string) value"),
 }
 KEYS = 20
-FLOW_SECONDS = 120.0
+FLOW_SECONDS = 180.0
 FLOW_RESULTS = 50
 PRESETS = {"quick": {"rounds": 4, "kills": 1}}
 LONG_SECONDS = 86_400.0
@@ -129,22 +129,24 @@ def measure(options: Options, console: Console) -> Outcome:
                 pause.wait(pauses.random())
                 seconds.append(job.obey("stop", name))
                 console.print(f"{number} of {options.rounds}: {name} stopped in {seconds[-1]:.2f} s")
-        by_stops = [differences(servers, name, sent) for name in QUERIES]
+        by_stops = [differences(servers, name, name, sent) for name in QUERIES]
         with traffic(servers, options.rate, sent):
             for number, name in enumerate(islice(cycle(QUERIES), options.kills), start=1):
                 wait_for_flow(servers, name)
                 job.kill_in_a_stop(name, pauses.random() / 2)
                 console.print(f"{number} of {options.kills}: the job was killed while {name} was stopping")
             wait_for_flow(servers, [*QUERIES][-1])
-        in_all = [differences(servers, name, sent) for name in QUERIES]
+        in_all = [differences(servers, name, name, sent) for name in QUERIES]
     stops_ms = [round(1_000 * value) for value in seconds]
-    (lost, repeated_in_all), (_, repeated) = (map(sum, zip(*found, strict=True)) for found in (in_all, by_stops))
+    lost, repeated_in_all = (sum(map(Counter.total, each)) for each in zip(*in_all, strict=True))
+    repeated = sum(more.total() for _, more in by_stops)
     problems = [f"{lost} results were lost"] if lost else []
     problems += [f"{repeated} results were repeated by a stop"] if repeated else []
     found = {"kills": options.kills, "lost": lost, "repeated_by_stops": repeated}
     found |= {"repeated_by_kills": repeated_in_all - repeated, "results": len(QUERIES) * len(sent)}
-    name = "drains-on-a-cluster" if options.cluster else "drains"
-    return outcome_of(console, name, stops_ms, options.rounds, problems, **found)
+    return outcome_of(
+        console, "drains-on-a-cluster" if options.cluster else "drains", stops_ms, options.rounds, problems, **found
+    )
 
 
 @contextmanager
@@ -167,27 +169,28 @@ def traffic(servers: str, rate: int, sent: list[str], topic: str = "source") -> 
     sending.result()
 
 
-def wait_for_flow(servers: str, name: str) -> None:
-    """Wait until a query writes results."""
-    before = written(servers, name)
-    wait_until(lambda: written(servers, name) > before + FLOW_RESULTS, FLOW_SECONDS, f"results of {name!r}")
+def wait_for_flow(servers: str, *topics: str) -> None:
+    """Wait until results arrive in each topic."""
+    ends = {topic: written(servers, topic) + FLOW_RESULTS for topic in topics}
+    for topic, end in ends.items():
+        wait_until(lambda topic=topic, end=end: written(servers, topic) > end, FLOW_SECONDS, f"results in {topic!r}")  # type: ignore[misc]
 
 
-def differences(servers: str, name: str, sent: list[str]) -> tuple[int, int]:
-    """Return the numbers of missing and repeated results in a query's topic."""
-    expected = set(sent)
+def differences(servers: str, name: str, topic: str, sent: list[str]) -> tuple[Counter[str], Counter[str]]:
+    """Return the missing and the repeated results of the query `name` for readers of committed records."""
+    expected = Counter(sent)
     if name == "counts":
-        expected = {f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent))}
+        expected = Counter(f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent)))
 
     def results() -> Counter[str]:
-        pairs = ((message.key() or b"", message.value() or b"") for message in read_topic(servers, name))
+        pairs = ((message.key() or b"", message.value() or b"") for message in read_topic(servers, topic))
         return Counter((b"%b %b" % pair if name == "counts" else pair[1]).decode() for pair in pairs)
 
     # Until the query has processed the last record, results are missing.
     with suppress(TimeoutError):
-        wait_until(lambda: not expected - results().keys(), FLOW_SECONDS / 4, "the last results")
+        wait_until(lambda: not expected - results(), FLOW_SECONDS / 4, "the last results")
     found = results()
-    return len(expected - found.keys()), sum(count - 1 for count in found.values())
+    return expected - found, found - expected
 
 
 def main() -> None:

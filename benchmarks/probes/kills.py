@@ -2,7 +2,7 @@
 Kill a job with exactly-once writes, at chosen steps of the protocol and at random moments, and count its results.
 
 A stateless and a stateful query run under traffic. `kill_steps.scala` ends the JVM at a step. After each series of
-kills, the job drains its queries, and `read_committed` consumers must find each result once.
+kills, the queries commit all records, and readers of committed records must find each result once.
 """
 
 import json
@@ -10,7 +10,9 @@ import os
 import random
 import sys
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,22 +21,24 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
-from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
-from benchmarks.probes.drains import KEYS, LONG_SECONDS, QUERIES, traffic
-from benchmarks.probes.probe import PARTITIONS, outcome_of, written
+from benchmarks.probes.drains import KEYS, LONG_SECONDS, QUERIES, differences, traffic, wait_for_flow
+from benchmarks.probes.probe import PARTITIONS, outcome_of
 from benchmarks.spark.engine import start_process
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.kafka.transactions import copies_of
 from spark_rtm.realtime import control
 from spark_rtm.realtime.exactly_once import to_kafka
-from spark_rtm.realtime.keeper import keep
+from spark_rtm.realtime.keeper import Limits, keep
+from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
 from spark_rtm.services import run_folder
-from spark_rtm.services.child import Child, running
+from spark_rtm.services.child import Child, log_tail, running
 from spark_rtm.services.cluster import job_confs, standalone_cluster
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.scala import compiled
@@ -56,7 +60,9 @@ STEPS = {
 }
 """Steps of the protocol, and the operations in the checkpoint at which a JVM ends: now, and after restarts."""
 RANDOM = "a random moment"
-WAIT_SECONDS = 180.0
+MAX_BATCHES = 100_000  # more than a series has, so the logs keep all of them
+WAIT_SECONDS, DRAIN_SECONDS = 180.0, 600.0
+PATIENT = Limits(max_pause_seconds=4, max_failures=1_000)
 PRESETS = {"quick": {"series": 1, "kills": 3}}
 
 
@@ -87,7 +93,7 @@ class Options(BenchmarkOptions):
 
 @dataclass
 class Job:
-    """A job's process, which waits for the file `go`, and stops its queries after `end` exists."""
+    """A job's process, which starts its queries when the file `go` exists."""
 
     servers: str
     folder: Path
@@ -95,11 +101,6 @@ class Job:
     number: int = 0
     child: Child | None = None
     spare: Child | None = None
-
-    @property
-    def order(self) -> Path:
-        """Return the path of the file with the step at which a JVM ends."""
-        return self.folder / "order"
 
     def _process(self) -> Child:
         self.number += 1
@@ -120,9 +121,8 @@ class Job:
 
     def close(self) -> None:
         """Kill all processes."""
-        for child in (self.child, self.spare):
-            if child:
-                child.kill()
+        for child in filter(None, (self.child, self.spare)):
+            child.kill()
 
     def kill_executor(self) -> None:
         """Kill one executor of the cluster."""
@@ -130,12 +130,24 @@ class Job:
             children = psutil.Process().children(recursive=True)
             random.choice([one for one in children if "CoarseGrainedExecutorBackend" in str(one.cmdline())]).kill()
 
-    def end(self) -> None:
-        """Drain and stop the queries, and wait for the end of the process."""
-        (self.folder / "end").touch()
-        if child := self.child:
-            wait_until(lambda: not child.is_running(), 3 * WAIT_SECONDS, "the end of the job")
-        (self.folder / "end").unlink()
+    def drain(self, source: str) -> dict[str, float]:
+        """Wait until the end of a topic and all transactions are committed. Return the number of unread records."""
+        consumer, began = consumer_from_start(self.servers, {source: PARTITIONS}), time.monotonic()
+        ends = {str(number): end for (_, number), end in end_offsets(consumer, consumer.assignment()).items()}
+        consumer.close()
+
+        def committed() -> list[Mapping[str, int]]:
+            return [committed_position(self.folder / name).sources[0].get(source, {}) for name in QUERIES]
+
+        def is_drained() -> bool:
+            if self.child and not self.child.is_running():
+                raise RuntimeError(f"the job ended before its queries were drained\n{log_tail(self.child.log_path)}")
+            waiting = [*self.folder.glob("*/transactions/[0-9]*")]
+            return committed() == [ends] * len(QUERIES) and not waiting
+
+        unread = len(QUERIES) * sum(ends.values()) - sum(sum(each.values()) for each in committed())
+        wait_until(is_drained, DRAIN_SECONDS, f"a commit of all queries at {ends} and of all their transactions")
+        return {"unread": unread, "drain_seconds": round(time.monotonic() - began, 1)}
 
 
 def measure(options: Options, console: Console) -> Outcome:
@@ -163,6 +175,7 @@ def _ended(options: Options) -> list[dict[str, Any]]:
 def _series(options: Options, series: int, broker: LocalKafka, job: Job, console: Console) -> None:
     chance, sent, pause = random.Random(f"{options.seed} {series}"), list[str](), threading.Event()
     names = {name: f"{name}-{series}-{os.getpid()}" for name in ("source", *QUERIES)}
+    targets = [names[name] for name in QUERIES]
     ensure_topics(job.servers, [*names.values()], PARTITIONS, {name: {} for name in names.values()})
     (job.folder / "topics.json").write_text(json.dumps(names))
 
@@ -176,7 +189,7 @@ def _series(options: Options, series: int, broker: LocalKafka, job: Job, console
     try:
         with traffic(job.servers, options.rate, sent, names["source"]):
             for number in range(options.kills):
-                wait_for_flow(job, names)
+                wait_for_flow(job.servers, *targets)
                 step = chance.choice([*STEPS, *[RANDOM] * (len(STEPS) // 2)])
                 who = chance.choice(["executor", "driver", "both"]) if job.master else "both"
                 pause.wait(chance.random())
@@ -186,13 +199,40 @@ def _series(options: Options, series: int, broker: LocalKafka, job: Job, console
                 else:
                     kill(job, step, who)
                 write(kill=number, step=step, who=who, sent=len(sent))
-            wait_for_flow(job, names)
-        job.end()
-        found = [differences(job.servers, name, names[name], sent) for name in QUERIES]
-        lost, repeated = map(sum, zip(*found, strict=True))
-        write(kills=options.kills, results=len(QUERIES) * len(sent), lost=lost, repeated=repeated)
+            wait_for_flow(job.servers, *targets)
+        for line in _counted(broker, job, names, sent):
+            write(**line, **({"kills": options.kills} if "results" in line else {}))
     finally:
         job.close()
+
+
+def explained(broker: LocalKafka, job: Job, names: dict[str, str], name: str, results: Counter[str]) -> Iterator[Any]:
+    """Yield for each wrong result its input offset, the committed batch of this offset, and its copies in the topic."""
+    batches = sorted(int(path.name) for path in (job.folder / name / "commits").glob("[0-9]*"))
+    logs = {batch: (job.folder / name / f"offsets/{batch}").read_text().splitlines()[-1] for batch in batches}
+    ends = {batch: json.loads(offsets)[names["source"]] for batch, offsets in logs.items()}
+    written = defaultdict[tuple[str, str], list[dict[str, str]]](list)
+    for copy in copies_of(broker, names[name]) if results else ():
+        shown = {"place": copy.place, "transaction": copy.transactional_id, "end": copy.end}
+        written[copy.key.decode(), copy.value.decode()].append(shown)
+    for result in results:
+        key, _, value = result.rpartition(" ")
+        number = (int(value) - 1) * KEYS + int(key) if key else int(value)
+        # `traffic` sends record N to partition N modulo the number of partitions.
+        partition, offset = str(number % PARTITIONS), number // PARTITIONS
+        batch = next((batch for batch, end in ends.items() if end[partition] > offset), None)
+        known = {"batch": batch, "copies": written[str(number % KEYS), value]}
+        yield {"query": name, "result": result, "partition": partition, "offset": offset, **known}
+
+
+def _counted(broker: LocalKafka, job: Job, names: dict[str, str], sent: list[str]) -> Iterator[dict[str, Any]]:
+    """Drain the job. Yield a line for each lost or repeated result, and then the line of the series."""
+    drained = job.drain(names["source"])
+    found = {name: differences(job.servers, name, names[name], sent) for name in QUERIES}
+    for name, (missing, more) in found.items():
+        yield from explained(broker, job, names, name, missing | more)
+    lost, repeated = (sum(map(Counter.total, each)) for each in zip(*found.values(), strict=True))
+    yield {"results": len(QUERIES) * len(sent), "lost": lost, "repeated": repeated, **drained}
 
 
 def _kill_broker(broker: LocalKafka) -> None:
@@ -206,7 +246,7 @@ def kill(job: Job, step: str, who: str = "both") -> None:
     """Kill the job, or only a part of it on a cluster, at a step or now, and restart it."""
     is_in_executor = not job.master or step not in STEPS or "transactions" in STEPS[step][0]
     for number, pattern in enumerate(STEPS.get(step, ())):
-        _at_step(pattern, job, restarts=number > 0)
+        at_step(pattern, job, restarts=number > 0)
     if step not in STEPS and who != "driver":
         job.kill_executor()
     if who != "executor" or not is_in_executor or step == RECOVERY:
@@ -214,71 +254,30 @@ def kill(job: Job, step: str, who: str = "both") -> None:
         job.start()
 
 
-def _at_step(pattern: str, job: Job, *, restarts: bool) -> None:
+def at_step(pattern: str, job: Job, *, restarts: bool) -> None:
+    """Wait until a JVM of the job ends at a step, after a restart or now."""
     if restarts:
         job.kill()
-    draft = job.order.with_suffix(".draft")
-    draft.write_text(pattern)
-    draft.rename(job.order)
+    (job.folder / "draft").write_text(pattern)
+    order = (job.folder / "draft").rename(job.folder / "order")
     if restarts:
         job.start()
-    wait_until(lambda: not job.order.exists(), WAIT_SECONDS, f"the step {pattern!r}")
-
-
-def wait_for_flow(job: Job, names: dict[str, str]) -> None:
-    """Wait until both queries write results and commit."""
-    marks = {names[name]: written(job.servers, names[name]) + KEYS for name in QUERIES}
-
-    def flow() -> bool:
-        return all(written(job.servers, topic) > mark for topic, mark in marks.items())
-
-    wait_until(flow, WAIT_SECONDS, f"results in {', '.join(marks)}")
-
-
-def read(servers: str, topic: str, level: str = "read_committed") -> list[Message]:
-    """Return the records that a consumer with this isolation level currently gets."""
-    confs = {"bootstrap.servers": servers, "group.id": "kills", "isolation.level": level}
-    consumer = Consumer({**confs, "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    found, ends = list[Message](), 0
-    while ends < PARTITIONS:
-        if (message := consumer.poll(WAIT_SECONDS)) is None:
-            raise TimeoutError(f"timed out reading {topic!r}")
-        ends += bool(message.error())
-        found += [] if message.error() else [message]
-    consumer.close()
-    return found
-
-
-def differences(servers: str, name: str, topic: str, sent: list[str]) -> tuple[int, int]:
-    """Return the numbers of missing and repeated results for `read_committed` consumers."""
-    expected = Counter(sent)
-    if name == "counts":
-        expected = Counter(f"{number % KEYS} {number // KEYS + 1}" for number in range(len(sent)))
-    pairs = ((one.key() or b"", one.value() or b"") for one in read(servers, topic))
-    found = Counter((b"%b %b" % pair if name == "counts" else pair[1]).decode() for pair in pairs)
-    return (expected - found).total(), (found - expected).total()
+    wait_until(lambda: not order.exists(), WAIT_SECONDS, f"the step {pattern!r}")
 
 
 def main() -> None:
     """Run the queries until the process is killed. The JSON argument contains servers, folder, master and number."""
     argument = json.loads(sys.argv[1])
-    folder, master, ended = Path(argument["folder"]), argument["master"], threading.Event()
+    folder, master = Path(argument["folder"]), argument["master"]
     files = {"fs.steps.impl": "kill_steps.StepFiles", "fs.steps.order": str(folder / "order")}
     confs = {f"spark.hadoop.{name}": value for name, value in files.items()} | (job_confs() if master else {})
+    confs["spark.sql.streaming.minBatchesToRetain"] = str(MAX_BATCHES)
     confs["spark.jars"] = str(compiled(Path(__file__).with_name("kill_steps.scala")))
     spark = build_session("kills", master=master, slots=8, confs=confs)
     wait_until((folder / f"go-{argument['number']}").exists, LONG_SECONDS, "the signal to start")
     names = json.loads((folder / "topics.json").read_text())
     starters = {name: partial(start, spark, argument["servers"], folder, names, name) for name in QUERIES}
-
-    def end() -> None:
-        wait_until((folder / "end").exists, LONG_SECONDS, "the end of the benchmark")
-        ended.set()
-
-    threading.Thread(target=end, daemon=True).start()
-    keep(spark, starters, ended, deadline_seconds=WAIT_SECONDS, commit_every=0.5)
-    wait_until(lambda: not [*folder.glob("*/transactions/[0-9]*")], WAIT_SECONDS, "the commit of all transactions")
+    keep(spark, starters, threading.Event(), PATIENT, commit_every=0.5)
 
 
 def start(spark: SparkSession, servers: str, folder: Path, names: dict[str, str], name: str) -> StreamingQuery:

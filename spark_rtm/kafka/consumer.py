@@ -17,6 +17,8 @@ CONSUMER = CLIENT | {
     "enable.auto.commit": False,
 }
 """Settings for all Kafka consumers outside Spark."""
+COMMITTED, UNCOMMITTED = "read_committed", "read_uncommitted"
+"""Values of `isolation.level`. Unlike Java clients, these consumers read committed records by default."""
 REQUEST_TIMEOUT_SECONDS = 10
 MAX_MESSAGES = 1_000
 # These errors mean that the broker is temporarily unreachable. The client reconnects automatically.
@@ -49,28 +51,40 @@ def end_offsets(consumer: Consumer, partitions: Iterable[TopicPartition]) -> dic
     return ends
 
 
-def is_at_end(consumer: Consumer) -> bool:
-    """Return whether the consumer has reached the current end of its partitions."""
+def is_at_end(consumer: Consumer, ends: Mapping[tuple[str, int], int] | None = None) -> bool:
+    """
+    Return whether the consumer has reached these ends of its partitions, by default the current ones.
+
+    For a reader of committed records, an open transaction is the end. Positions pass markers and aborted records.
+    """
     partitions = consumer.assignment()
-    ends = end_offsets(consumer, partitions)
+    ends = ends or end_offsets(consumer, partitions)
     # A position is negative until the partition's first record has been read.
     return all(max(at.offset, 0) >= ends[at.topic, at.partition] for at in consumer.position(partitions))
 
 
 def read_topic(
-    bootstrap_servers: str, *topics: str, min_records: int = 0, deadline_seconds: float = 60
+    bootstrap_servers: str,
+    *topics: str,
+    min_records: int = 0,
+    deadline_seconds: float = 60,
+    isolation_level: str = COMMITTED,
 ) -> list[Message]:
     """
     Wait until `topics` together contain at least `min_records` records, and return all records of these topics.
 
     Records of the same partition are in order. Raises TimeoutError after the deadline.
     """
-    consumer = Consumer({**CONSUMER, "bootstrap.servers": bootstrap_servers, "fetch.wait.max.ms": 50})
-    records, partitions = list[Message](), list[TopicPartition]()
+    confs = {"bootstrap.servers": bootstrap_servers, "fetch.wait.max.ms": 50, "isolation.level": isolation_level}
+    consumer = Consumer({**CONSUMER, **confs})
+    records, partitions, ends = list[Message](), list[TopicPartition](), dict[tuple[str, int], int]()
 
     def is_read() -> bool:
         records.extend(message for message in consumer.consume(MAX_MESSAGES, 0.1) if is_record(message))
-        return len(records) >= min_records and is_at_end(consumer)
+        if len(records) >= min_records and not ends:
+            # Under traffic, a reader may never reach the newest end.
+            ends.update(end_offsets(consumer, partitions))
+        return bool(ends) and is_at_end(consumer, ends)
 
     try:
         for topic in topics:

@@ -2,9 +2,10 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from confluent_kafka import Producer
 
 from spark_rtm.kafka import topics
-from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, read_topic
+from spark_rtm.kafka.consumer import COMMITTED, UNCOMMITTED, consumer_from_start, is_at_end, read_topic
 from spark_rtm.kafka.topics import CLOCK, ensure_topics, require_append_time
 from tests.helpers import eventually, new_topic, produce
 
@@ -65,6 +66,25 @@ def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> 
 
     values = {partition: [r.value() for r in records if r.partition() == partition] for partition in (0, 1)}
     assert {0: [b"%d" % n for n in range(0, 2_500, 2)], 1: [*(b"%d" % n for n in range(1, 2_500, 2)), None]} == values
+
+
+@services
+@pytest.mark.parametrize("ends", [(), ("commit",), ("abort",), ("commit", "abort"), ("commit", ""), ("abort", "")])
+def test_topic_with_transactions_is_read_to_its_end(kafka: str, ends: tuple[str, ...]) -> None:
+    """Markers and aborted records have offsets, and readers of committed records stop at an open transaction."""
+    topic = new_topic(kafka, 2)
+    producer = Producer({"bootstrap.servers": kafka, "transactional.id": topic})
+    producer.init_transactions()
+    for value, end in zip("ab", ends, strict=False):
+        producer.begin_transaction()
+        producer.produce(topic, value, partition=0)
+        producer.flush()
+        if end:
+            getattr(producer, f"{end}_transaction")()
+
+    for level, expected in ((COMMITTED, "a" * ends.count("commit")), (UNCOMMITTED, "ab"[: len(ends)])):
+        found = read_topic(kafka, topic, isolation_level=level, deadline_seconds=20)
+        assert expected == "".join((record.value() or b"").decode() for record in found)
 
 
 @services

@@ -6,7 +6,8 @@ Other consumers get results immediately.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyspark.sql.functions import broadcast, expr
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.probes import drains, kills
-from benchmarks.probes.kills import read
+from spark_rtm.kafka.consumer import UNCOMMITTED, read_topic
 from spark_rtm.realtime import control
 from spark_rtm.realtime.exactly_once import ExactlyOnceError, repeat_lost, to_kafka
 from spark_rtm.realtime.failures import SECOND_WRITER, failure_of
@@ -48,12 +49,12 @@ def start(
     return query
 
 
-def values(kafka: str, topic: str, level: str = "read_committed") -> Counter[str]:
-    return Counter((message.value() or b"").decode() for message in read(kafka, topic, level))
+def values(kafka: str, topic: str) -> Counter[str]:
+    return Counter((message.value() or b"").decode() for message in read_topic(kafka, topic))
 
 
 def visible(kafka: str, topic: str) -> int:
-    return len(read(kafka, topic, "read_uncommitted"))
+    return len(read_topic(kafka, topic, isolation_level=UNCOMMITTED))
 
 
 def records(checkpoint: Path) -> list[str]:
@@ -82,7 +83,7 @@ def test_rows_are_visible_at_once_and_committed_with_their_batch(
     produce(kafka, source, [(0, b"a"), (1, b"b")])
 
     eventually(lambda: visible(kafka, target) == 2, 60, "uncommitted rows")
-    assert [] == read(kafka, target)
+    assert [] == read_topic(kafka, target)
     control.commit(query)
     eventually(lambda: values(kafka, target) == Counter("ab"), 10, "committed rows")
     produce(kafka, source, [(0, b"c")])
@@ -183,9 +184,10 @@ def test_columns_choose_topic_partition_and_headers(spark: SparkSession, kafka: 
     query = start(rows, kafka, target, tmp_path / "columns", mode="processingTime", topic="")
     produce(kafka, source, [(0, b"one"), (0, b"other"), (0, b"null")])
 
-    wait_until(lambda: len(read(kafka, target)) == 2 and len(read(kafka, other)) == 1, 60, "rows", [query])
+    wait_until(lambda: len(read_topic(kafka, target)) == 2 and len(read_topic(kafka, other)) == 1, 60, "rows", [query])
     query.stop()
-    shown = [(m.partition(), m.key(), m.value(), m.headers()) for m in (*read(kafka, target), *read(kafka, other))]
+    found = [*read_topic(kafka, target), *read_topic(kafka, other)]
+    shown = [(m.partition(), m.key(), m.value(), m.headers()) for m in found]
     header = [("h", b"x")]
     assert [(0, b"one", b"one", header), (0, b"null", None, header), (1, None, b"other", header)] == shown
 
@@ -310,25 +312,31 @@ def test_session_that_cannot_write_exactly_once_is_refused(
         to_kafka(rows, transactional_prefix="p", checkpoint=str(tmp_path), options={})
 
 
+@contextmanager
+def killed_job(kafka: str, folder: Path) -> Iterator[kills.Job]:
+    """Run a job under traffic, and check that each result is there once. Its checkpoints are not in `file:`."""
+    sent, job = list[str](), kills.Job(kafka, folder, "")
+    names = {name: new_topic(kafka, 2) for name in ("source", *drains.QUERIES)}
+    (folder / "topics.json").write_text(json.dumps(names))
+    job.start()
+    try:
+        with drains.traffic(kafka, 100, sent, names["source"]):
+            drains.wait_for_flow(kafka, names["copy"], names["counts"])
+            yield job
+            drains.wait_for_flow(kafka, names["copy"], names["counts"])
+        job.drain(names["source"])
+    finally:
+        job.close()
+    for name in drains.QUERIES:
+        assert (Counter(), Counter()) == drains.differences(kafka, name, names[name], sent)
+
+
 @pytest.mark.parametrize(
     "step", ["after the commit log of a repeated batch", "between the commits of two transactions", kills.RECOVERY]
 )
 def test_job_that_is_killed_at_a_step_writes_each_result_once(kafka: str, tmp_path: Path, step: str) -> None:
-    """The checkpoint is in a file system other than `file:`."""
-    sent, job = list[str](), kills.Job(kafka, tmp_path, "")
-    names = {name: new_topic(kafka, 2) for name in ("source", *drains.QUERIES)}
-    (tmp_path / "topics.json").write_text(json.dumps(names))
-    job.start()
-    try:
-        with drains.traffic(kafka, 100, sent, names["source"]):
-            kills.wait_for_flow(job, names)
-            kills.kill(job, step)
-            kills.wait_for_flow(job, names)
-        job.end()
-    finally:
-        job.close()
-
-    assert {(0, 0)} == {kills.differences(kafka, name, names[name], sent) for name in drains.QUERIES}
+    with killed_job(kafka, tmp_path) as job:
+        kills.kill(job, step)
 
 
 @pytest.mark.parametrize("source_format", ["kafka", control.SOURCE])

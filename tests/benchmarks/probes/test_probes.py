@@ -1,4 +1,5 @@
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from rich.console import Console
 from benchmarks.harness.benchmark import PUBLISHED_DIR, write_json
 from benchmarks.probes import drains, kills
 from benchmarks.probes.probe import PARTITIONS, STEM, outcome_of, when_due
-from tests.helpers import new_topic, produce
+from spark_rtm.services.child import running
+from spark_rtm.services.kafka import LocalKafka
+from tests.helpers import new_topic
 
 
 def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,23 +40,27 @@ def test_items_come_at_their_times() -> None:
 
 
 @pytest.mark.services
-def test_missing_and_repeated_results_are_counted(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_and_repeated_results_are_counted_and_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The explanation names the input, the committed batch, and the transactions that contain a result."""
     monkeypatch.setattr(drains, "FLOW_SECONDS", 4)
-    topic = new_topic(kafka, PARTITIONS)
-    produce(kafka, topic, [(0, b"0"), (1, b"1"), (0, b"2"), (1, b"2"), (0, b"2")])
+    for path in (tmp_path / f"copy/{log}/{batch}" for log in ("commits", "offsets") for batch in range(2)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('v1\n{"source": {"0": %s, "1": 1}}' % (1 + int(path.name)))
+    with running(LocalKafka()) as broker:
+        topic = new_topic(broker.bootstrap_servers, PARTITIONS)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "p"})
+        producer.init_transactions()
+        for values, end in (("022", producer.commit_transaction), ("1", producer.abort_transaction)):
+            producer.begin_transaction()
+            for value in values:
+                producer.produce(topic, value, key=value)
+            producer.flush()  # an abort would discard the record
+            end()
+        missing, more = drains.differences(broker.bootstrap_servers, "copy", topic, ["0", "1", "2"])
+        names, job = {"source": "source", "copy": topic}, kills.Job("", tmp_path, "")
+        found = [*kills.explained(broker, job, names, "copy", missing | more)]
 
-    assert drains.differences(kafka, topic, ["0", "1", "2", "3"]) == (1, 2)
-
-
-@pytest.mark.services
-def test_readers_of_committed_records_miss_aborted_ones(kafka: str) -> None:
-    topic = new_topic(kafka, PARTITIONS)
-    producer = Producer({"bootstrap.servers": kafka, "transactional.id": topic})
-    producer.init_transactions()
-    for values, end in (("022", producer.commit_transaction), ("1", producer.abort_transaction)):
-        producer.begin_transaction()
-        for value in values:
-            producer.produce(topic, value, key="k")
-        end()
-
-    assert (1, 1) == kills.differences(kafka, "copy", topic, ["0", "1", "2"])
+    assert (Counter("1"), Counter("2")) == (missing, more)
+    ends = [[(copy["transaction"], copy["end"]) for copy in one.pop("copies")] for one in found]
+    assert [[("p", "ABORT")], [("p", "COMMIT")] * 2] == ends
+    assert [("copy", "1", "1", 0, 0), ("copy", "2", "0", 1, 1)] == [tuple(one.values()) for one in found]
