@@ -234,6 +234,29 @@ def _commit_every(keeper: Keeper, name: str, seconds: float, stop: threading.Eve
             LOG.debug("query %r has not committed: %s", name, error)
 
 
+def _stop_while_leading(keeper: Keeper, check_lock: Callable[[], None], deadline_seconds: float) -> None:
+    """Drain and stop all queries. Step down as soon as another process can lead."""
+    is_stopped, lost = threading.Event(), list[LostLockError]()
+
+    def watch() -> None:
+        try:
+            while not is_stopped.wait(POLL_SECONDS):
+                check_lock()
+        except LostLockError as error:
+            lost.append(error)
+            keeper.step_down()
+
+    watcher = threading.Thread(target=watch, name="lock", daemon=True)
+    watcher.start()
+    try:
+        keeper.stop(deadline_seconds)
+    finally:
+        is_stopped.set()
+        watcher.join()
+    if lost:
+        raise lost[0]
+
+
 def keep(
     spark: SparkSession,
     starters: Mapping[str, Starter],
@@ -274,4 +297,4 @@ def keep(
             keeper.step_down()
             raise
         finally:
-            keeper.stop(deadline_seconds)
+            _stop_while_leading(keeper, check_lock, deadline_seconds)

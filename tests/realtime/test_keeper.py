@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from functools import partial
@@ -29,7 +30,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 RETRIED = ["Timeout", "Disconnect", "Network", "NotEnoughReplicas", "UnknownTopicOrPartition"]
 NOT_RETRIED = ["TopicAuthorization", "GroupAuthorization", "SaslAuthentication", "IllegalSaslState"]
-QUICK = Limits(first_pause_seconds=0.1)
+QUICK = Limits(first_pause_seconds=0.5)
 
 
 def start(
@@ -50,9 +51,10 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
     spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The query is started twice; the error and the log name the offset, the condition and the fix."""
-    topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
+    topics, started, times = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery](), list[float]()
 
     def starter() -> StreamingQuery:
+        times.append(time.monotonic())
         started.append(start(spark, kafka, topics, tmp_path))
         return started[-1]
 
@@ -66,6 +68,7 @@ def test_poison_record_stops_the_keeper_after_its_second_failure(
 
     assert ["1", "2", "2"] == texts_of(kafka, topics[1])
     assert [False, False] == [query.isActive for query in started]
+    assert times[1] >= keeper.history[0].at + QUICK.first_pause_seconds
     place = re.escape(f'CAST_INVALID_INPUT after the committed offsets {{"{topics[0]}":{{"0":1}}}}')
     reason = "the same error at the same offsets twice"
     expected = f"query 'numbers' failed with {place}; {reason}.* not restarted; use try_cast"
@@ -161,26 +164,37 @@ def test_second_writer_ends_all_queries_in_the_middle_of_a_batch(
 
 
 @pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("is_draining", [False, True], ids=["running", "draining"])
 def test_keep_without_its_lock_file_stops_in_the_middle_of_a_batch(
-    spark: SparkSession, kafka: str, tmp_path: Path
+    spark: SparkSession, kafka: str, tmp_path: Path, is_draining: bool
 ) -> None:
-    """SIGTERM also does not drain the query of a process that has lost its lock."""
+    """SIGTERM also does not drain the query of a process that has lost its lock, or loses it meanwhile."""
     topics, lock_path = (new_topic(kafka, 1), new_topic(kafka, 1)), tmp_path / "lock"
-    produce(kafka, topics[0], [(0, b"1")])
+    produce(kafka, topics[0], [(0, b"500")] * 100)
+
+    def starter() -> StreamingQuery:
+        numbers = kafka_rows(spark, kafka, topics[0], SOURCE).select(F.col("value").cast("string").alias("value"))
+        slow = numbers.where("reflect('java.lang.Thread', 'sleep', bigint(value)) IS NOT NULL")
+        return start_to_kafka(slow, kafka, tmp_path / "numbers", "5 minutes", topic=topics[1])
 
     def delete() -> None:
-        eventually(lambda: end_offset(kafka, topics[1]) == 1, 60, "a row")
+        eventually(lambda: end_offset(kafka, topics[1]) >= 1, 60, "a row")
+        if is_draining:
+            os.kill(os.getpid(), signal.SIGTERM)
+            eventually(lambda: [*tmp_path.glob("numbers/commits/[0-9]*")], 60, "the first commit of the drain")
         lock_path.unlink()
-        os.kill(os.getpid(), signal.SIGTERM)
+        if not is_draining:
+            os.kill(os.getpid(), signal.SIGTERM)
 
     thread = threading.Thread(target=delete)
     thread.start()
     with pytest.raises(LostLockError, match="was deleted or replaced"):
-        keep(spark, {"numbers": lambda: start(spark, kafka, topics, tmp_path, SOURCE)}, standby=Standby(lock_path))
+        keep(spark, {"numbers": starter}, standby=Standby(lock_path), deadline_seconds=300)
     thread.join()
 
     assert [] == spark.streams.active
-    assert [] == list(tmp_path.glob("numbers/commits/*"))
+    assert is_draining == bool([*tmp_path.glob("numbers/commits/*")])
+    assert end_offset(kafka, topics[1]) < 100
 
 
 def test_run_after_one_that_refuses_commits_commits_periodically(
