@@ -136,7 +136,7 @@ packages: $(VENV)/installed
 	@$(PROGRESS) "Kafka broker and Spark's Kafka and Avro jars (55 MB)" $(PY) -m spark_rtm.services packages
 
 $(VENV)/archives: $(VENV)/installed | packages
-	@$(PROGRESS) "Recording the classes of Kafka and Spark, once, so that both start in half the time" \
+	@$(PROGRESS) "Creating archives of the classes of Kafka and Spark, once, so that both start in half the time" \
 		$(PY) -m spark_rtm.services archives
 	@touch $@
 

@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """Yield the paths and the matches of each pattern. A pattern without matches is kept, so the linter reports it."""
+    """Yield paths, and the matches of patterns. Also yield a pattern without a match, so that the linter reports it."""
     for word in shlex.split(text):
         yield from [word] if os.path.lexists(word) else sorted(glob.glob(word, recursive=True)) or [word]  # noqa: PTH207
 

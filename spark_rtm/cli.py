@@ -19,7 +19,7 @@ RTM = Program(
     "rtm",
     "rtm",
     "Lint and prove code for Spark real-time mode, inspect checkpoints, count task slots, estimate capacity,\n"
-    "resize state, and commit, drain or stop running queries.\n\n"
+    "resize state, and control running queries (commit a batch, drain, stop).\n\n"
     "prove and resize require Java 17 and the packages in the `prove` extra. The other commands require only\n"
     "Python 3.11. To read checkpoints in object stores, inspect also requires a package for the store.",
     COMMANDS,

@@ -98,7 +98,7 @@ def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> No
         warm(spark, options, run, partial(start_queries, spark))
     queries = start_queries(spark, options, run, copy)
     if is_staggered(options, copy):
-        # Commit each query in the middle of the previous copy's batches, in a thread that ends with the query.
+        # Commit each query's batch in the middle of the previous copy's batches, in a thread that ends with the query.
         for query, other in zip(queries, names_of(run.workload, copy - 1), strict=True):
             last_commit = partial(_last_commit, options.checkpoint(run) / other / "commits")
             arguments = (query, last_commit, options.interval_seconds / options.copies)

@@ -86,7 +86,7 @@ class Job:
 
 
 def read_stream(spark: SparkSession, options: Options, topic: str) -> DataFrame:
-    """Return the rows of a topic as a stream. On the first start, the query reads the topic from the beginning."""
+    """Return the rows of a topic as a stream. On a new checkpoint, the query reads the topic from the beginning."""
     source = spark.readStream.format(source_format()).option("kafka.bootstrap.servers", options.bootstrap_servers)
     return source.option("subscribe", options.topic_prefix + topic).option("startingOffsets", "earliest").load()
 

@@ -31,7 +31,7 @@ def attributed_to_pacing(records: DataFrame, settings: Settings) -> DataFrame:
     Convert Kafka source rows of `ad-attributed` into Kafka sink rows with `PACING` structs as JSON.
 
     The state of a request-time bucket expires when `events_to_attributed` starts to drop all further events of the
-    bucket's requests. Rows of the bucket that arrive after that are dropped.
+    bucket's requests. Later rows of the bucket are dropped.
     """
     bucket_ms = bucket_length_ms(settings)
     delay_ms = settings.windows.horizon_ms + settings.watermark_slack_ms + bucket_ms

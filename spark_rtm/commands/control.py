@@ -46,7 +46,7 @@ def send(path: Path, command: str, query: str | None, deadline_seconds: float) -
         with client.makefile("rb") as answer:
             line = answer.readline(MAX_ANSWER_BYTES)
     if not line:
-        raise ConnectionError("the job exited before it replied; its next start continues from its checkpoint")
+        raise ConnectionError("the job exited before it replied; when restarted, it continues from its checkpoint")
     answers = json.loads(line)
     if not isinstance(answers, list) or not answers:
         raise ValueError("the reply is not a list of results")

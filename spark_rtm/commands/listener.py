@@ -119,9 +119,9 @@ def _obey(spark: SparkSession, *, command: str, query: str | None, deadline_seco
     end = time.monotonic() + deadline_seconds
     active = [one for one in spark.streams.active if query in (None, one.name)]
     if not active:
-        wanted = "a query" if query is None else f"the query {query!r}"
+        problem = "no query is running" if query is None else f"the query {query!r} is not running"
         names = ", ".join(str(one.name) for one in spark.streams.active) or "none"
-        return [_answer(f"{wanted} is not running in this job; running queries: {names}")]
+        return [_answer(f"{problem} in this job; running queries: {names}")]
     with ThreadPoolExecutor(MAX_AT_ONCE, "rtm-command") as threads:
         return list(threads.map(lambda one: _executed(one, command, end, deadline_seconds), active))
 

@@ -165,7 +165,7 @@ def _checked(checkpoint: Path, partitions: int) -> tuple[tuple[Operator, ...], i
     read = read_checkpoint(open_folder(str(checkpoint)), str(checkpoint))
     if not (read.operators and read.position):
         raise ResizeError(
-            f"{checkpoint} has no committed state, so the next start uses {SHUFFLE_PARTITIONS} of its session"
+            f"{checkpoint} has no committed state, so the query starts with {SHUFFLE_PARTITIONS} of its session"
         )
     if refused := refused_start(read, is_real_time=False):
         raise ResizeError(f"{checkpoint} cannot be continued: {refused.reason}; {refused.remedy}")

@@ -40,19 +40,20 @@ def _of_logs(checkpoint: Checkpoint) -> Iterator[Finding]:
             NOTE,
             "no batch is committed, so real-time mode would delete offsets/ and begin with batch 0 at the option "
             "startingOffsets",
-            "restore commits/ from a copy, unless the query has never committed a batch",
+            "restore commits/ from a backup, unless the query has never committed a batch",
         )
     for batch in sorted({batch for batch, _ in checkpoint.prepared}):
         is_committed = committed is not None and batch <= committed.batch
         numbers = ", ".join(str(partition) for number, partition in checkpoint.prepared if number == batch)
         yield Finding(
             NOTE,
-            f"batch {batch} has prepared transactions of partitions {numbers}, which the next start "
-            f"{'commits' if is_committed else 'aborts, because the batch is not committed'}",
+            f"batch {batch} has prepared transactions of partitions {numbers}, which the query "
+            f"{'commits' if is_committed else 'aborts'} when it starts again"
+            f"{'' if is_committed else ', because the batch is not committed'}",
             "if the query is not running, start it before the brokers abort the transactions" if is_committed else "",
         )
     for damage in checkpoint.skipped:
-        yield Finding(NOTE, f"{damage}, but no start reads this file")
+        yield Finding(NOTE, f"{damage}, but Spark does not read this file when the query starts")
     for log in (checkpoint.offsets, checkpoint.commits):
         if log.unfinished:
             yield Finding(

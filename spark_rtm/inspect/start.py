@@ -1,10 +1,10 @@
 """
-Predict in which OSS 4.3.0 execution modes a query can resume from a checkpoint, and how a start fails otherwise.
+Predict in which OSS 4.3.0 execution modes a query can resume from a checkpoint, and which error prevents it.
 
-`refused_start` checks the files that Spark reads at a start, in the same order. Real-time mode first deletes the
-offsets of uncommitted batches and does not read them again. If no batch is committed, the start fails unless certain
-folders are empty. `to_real_time` and `to_micro_batch` check the format. `tests/inspect/test_inspect_start.py` and
-`tests/pages/test_checkpoint_moves.py` compare the predictions with Spark.
+`refused_start` checks the files that Spark reads to start a query, in the same order. Real-time mode first deletes the
+offsets of uncommitted batches and does not read them again. If no batch is committed, the query cannot start unless
+certain folders are empty. `to_real_time` and `to_micro_batch` check the format. `tests/inspect/test_inspect_start.py`
+and `tests/pages/test_checkpoint_moves.py` compare the predictions with Spark.
 """
 
 from __future__ import annotations
@@ -39,22 +39,21 @@ REFUSED_OPERATORS = {
 
 
 CHANGES = {
-    "accepted": "columns before and after the state, filters, names of grouping columns and results, a watermark, the "
-    "target topic",
-    "refused": "number and type of grouping columns; number and type of aggregates; an added, removed or replaced "
-    "stateful operator; another source topic; number of sources",
-    "ignored": "spark.sql.shuffle.partitions, which the checkpoint contains",
-    "unnoticed": "another column of the same type, or another function with the same type: old and new values mix in "
-    "the state",
+    "accepted": "changing columns before or after the state, filters, names of grouping columns or results, a "
+    "watermark, or the target topic",
+    "refused": "changing the number or type of grouping columns or aggregates; adding, removing or replacing a "
+    "stateful operator; reading a different source topic or a different number of sources",
+    "ignored": "changing spark.sql.shuffle.partitions, because the checkpoint contains it",
+    "unnoticed": "using a different column or function of the same type: old and new values mix in the state",
 }
-"""Effects of code changes on a start with existing state, tested in `tests/pages/test_state_changes.py`."""
+"""Effects of code changes when a query starts with existing state, tested in `tests/pages/test_state_changes.py`."""
 NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 NOT_LOADED = "CANNOT_LOAD_STATE_STORE"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-RESTORE_STATE = f"restore state/ from a copy, or {NEW_CHECKPOINT}"
-RESTORE_OFFSETS = f"restore offsets/ from a copy, or {NEW_CHECKPOINT}"
+RESTORE_STATE = f"restore state/ from a backup, or {NEW_CHECKPOINT}"
+RESTORE_OFFSETS = f"restore offsets/ from a backup, or {NEW_CHECKPOINT}"
 
 
 @dataclass(frozen=True)
@@ -67,15 +66,15 @@ class Move:
 
 
 def refused_start(checkpoint: Checkpoint, *, is_real_time: bool) -> Move | None:
-    """Return why a start in this mode fails on the checkpoint's files, or None if no check finds a reason."""
+    """Return why the checkpoint's files prevent a query in this mode from starting, or None if they do not."""
     checks: tuple[Callable[[Checkpoint, bool], Iterator[Move]], ...] = (_metadata, _logs, _order, _sources, _state)
     return next((move for check in checks for move in check(checkpoint, is_real_time)), None)
 
 
 def _metadata(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noqa: FBT001 - one of `checks`
-    remedy = f"restore metadata from a copy, or {NEW_CHECKPOINT}"
+    remedy = f"restore metadata from a backup, or {NEW_CHECKPOINT}"
     if not checkpoint.has_metadata:
-        reason = f"{NO_METADATA}: the file metadata is missing, which each start has required since Spark 4.2"
+        reason = f"{NO_METADATA}: the file metadata is missing; since Spark 4.2, no query starts without it"
         yield Move(False, reason, remedy)
     if damage := checkpoint.metadata_damage:
         failures = {
@@ -93,7 +92,7 @@ def _logs(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noq
     for path in checkpoint.stale:
         beside = "/".join([*path.split("/")[:-1], f".{path.rpartition('/')[2]}.crc"])
         reason = f"Checksum error: {path} does not match {beside}, so it was edited or damaged"
-        yield Move(False, reason, f"restore the file from a copy; if the edit is intended, delete {beside}")
+        yield Move(False, reason, f"restore the file from a backup; if the edit is intended, delete {beside}")
     for log in (checkpoint.offsets, checkpoint.commits):
         if log.misnamed:
             reason = (
@@ -122,7 +121,7 @@ def _order(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noq
     for batch in read:
         if batch > 0 and batch - 1 not in checkpoint.planned:
             text = "Previous batch {} not found in offset log" if batch > committed else "batch {} doesn't exist"
-            reason = f"{text.format(batch - 1)}: a start reads offsets/{batch} and offsets/{batch - 1}"
+            reason = f"{text.format(batch - 1)}: the query reads offsets/{batch} and offsets/{batch - 1} to start"
             yield Move(False, reason, RESTORE_OFFSETS)
     if is_real_time and committed < 0 and checkpoint.leftovers:
         reason = f"{NOT_EMPTY}: no batch is committed, so real-time mode begins with batch 0, but "
@@ -159,8 +158,9 @@ def _state(checkpoint: Checkpoint, is_real_time: bool) -> Iterator[Move]:  # noq
     for operator in () if is_real_time and is_purged else checkpoint.operators:
         number = confs.get(SHUFFLE_PARTITIONS)
         if planned and number and operator.partitions and number != str(operator.partitions):
-            reason = f"the state has {operator.partitions} partitions, but offsets/{planned.batch} states {number}, so "
-            yield Move(False, f"{reason}a start fails or loses keys", f"undo the edit of offsets/{planned.batch}")
+            offsets = f"offsets/{planned.batch}"
+            reason = f"the state has {operator.partitions} partitions, but {offsets} specifies {number}, so the query "
+            yield Move(False, f"{reason}fails to start or loses keys", f"undo the edit of {offsets}")
         if operator.missing:
             text = f"state version {checkpoint.state_version} is missing in {', '.join(operator.missing)}"
             yield Move(False, f"{NOT_LOADED}: {text}", RESTORE_STATE)

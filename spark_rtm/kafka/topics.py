@@ -30,10 +30,10 @@ PRODUCER_TIME = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 REJECT_TOPIC = APPEND_TIME | {
-    # A reject record contains the source record's raw value and additional headers, so it is larger than its source.
+    # A rejected record contains the source record's raw value and additional headers, so it is larger than its source.
     "max.message.bytes": str(2 * MAX_RAW_BYTES)
 }
-"""Configuration of a reject topic."""
+"""Configuration of a topic for rejected records."""
 
 
 def ensure_topics(
@@ -72,7 +72,7 @@ def ensure_topics(
 
 
 def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
-    """Make existing topics store producer timestamps, so tests can send records with any timestamp."""
+    """Make existing topics store producer timestamps, so that tests can send records with any timestamp."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
     entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in PRODUCER_TIME.items()]
     resources = [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries) for topic in topics]

@@ -74,7 +74,7 @@ COMMANDS = [
         Options,
         _run,
         {
-            "lint jobs/ README.md": "check code, and the advice in a page",
+            "lint jobs/ README.md": "check the code in a folder and the advice on a page",
             "lint --engine databricks .": "report only problems that affect Databricks",
             "lint --format github src/": "annotate a pull request",
             "lint --diff jobs/": "show the changes that `--fix` would make",

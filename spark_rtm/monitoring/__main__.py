@@ -38,7 +38,7 @@ class Options:
     target: Annotated[str, Argument(is_positional=True)]
     """Topic that the query writes."""
     rejects: Annotated[str, Argument(is_positional=True)]
-    """Reject topic of the query."""
+    """Topic for the rejected records of the query."""
     canary: Annotated[str, Argument("JSON", _json)]
     """Value of a canary record. The canary's key replaces KEY."""
     partitions: int = 1

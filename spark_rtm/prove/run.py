@@ -84,7 +84,7 @@ def _verdicts(bench: Bench, job: Job, options: Options, say: Say) -> Iterator[Ve
             is_unchecked = is_micro_batch(read_text(job.path), job.path.suffix.lower())
             yield Verdict("lint", GOOD, MICRO_BATCH if is_unchecked else "no findings")
     recording = Recording(bench.spark.newSession(), bench.kafka, job, options.partitions)
-    say("building the query" if job.function else "running the job to catch its queries")
+    say("building the query" if job.function else "running the job to capture its queries")
     try:
         _record(recording)
     except runner.JobLostError:

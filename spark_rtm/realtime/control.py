@@ -128,7 +128,7 @@ def stagger(
     query: StreamingQuery, last_commit: Callable[[], object], seconds: float, stop: threading.Event | None = None
 ) -> None:
     """
-    Commit `query` a fixed time after each commit of another copy, so that the copies never pause at the same time.
+    Commit the batch of `query` a fixed time after each commit of another copy, so that they never pause simultaneously.
 
     `last_commit` returns a new value after each commit of the other copy, for example the id of its last batch. Set
     `seconds`, this fixed time, to half of the other copy's interval. Give `query` a longer interval, which takes effect

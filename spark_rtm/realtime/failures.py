@@ -124,7 +124,7 @@ LOST = Cause(
 )
 # Connections also close without a lost executor: in a local session, or after a wrong reference count.
 OTHER_TASK = Cause(Kind.UNKNOWN, "a task at the other end of a connection failed", CLOSED, OTHER_END)
-UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query, so it does not fail on this record")
+UNKNOWN = Cause(Kind.UNKNOWN, "the cause is unknown", (), "correct the query so that it does not fail on this record")
 CAUSES = (
     Cause(
         Kind.PERMANENT,
@@ -155,7 +155,7 @@ CAUSES = (
         Kind.PERMANENT,
         "a login failed or a permission is missing",
         ("AuthorizationException", "AuthenticationException", "SaslStateException", "AccessControlException"),
-        "correct the login, or grant the permission in the message, and restart the query",
+        "correct the credentials, or grant the permission named in the message, and restart the query",
     ),
     Cause(
         Kind.SLOTS,

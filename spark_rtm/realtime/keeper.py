@@ -175,7 +175,7 @@ class Keeper:
         return bool(self._due) or any(query.isActive for query in self.queries.values())
 
     def commit_every(self, seconds: float, stop: threading.Event, names: Iterable[str] = ()) -> None:
-        """Commit the named queries, or all, every few seconds in threads that end with `stop` or the keeper."""
+        """Commit the batches of some or all queries every few seconds in threads that end with `stop` or the keeper."""
         for name in names or self._starters:
             committing = partial(_commit_every, self, name, seconds, stop)
             threading.Thread(target=committing, name=f"commit {name}", daemon=True).start()
@@ -187,7 +187,7 @@ class Keeper:
         stop_all(self._spark, self.queries.values(), deadline_seconds)
 
     def step_down(self) -> None:
-        """Stop all queries in the middle of their batches, so they do not compete with a second process."""
+        """Stop all queries in the middle of their batches so that they do not compete with a second process."""
         self._due.clear()
         self.is_over = True
         stop_completely(self._spark, *self.queries.values())
@@ -218,7 +218,7 @@ class Keeper:
 
 
 def _commit_every(keeper: Keeper, name: str, seconds: float, stop: threading.Event) -> None:
-    """Commit a query periodically until `stop` is set or the query ends. The keeper's `poll` handles failures."""
+    """Commit a query's batches periodically until `stop` is set or it ends. The keeper's `poll` handles failures."""
     refused = None
     while not stop.wait(seconds) and not keeper.is_over:
         query = keeper.queries[name]

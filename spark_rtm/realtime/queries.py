@@ -116,8 +116,8 @@ def clear_first_commit(spark: SparkSession, message: str) -> bool:
     """
     Delete the hidden file left by a process that ended during a query's first commit.
 
-    With this file, each start fails with `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, whose message contains the
-    folder. The file is not yet a part of the checkpoint, so the next run repeats the batch. Returns False, and deletes
+    This file prevents the query from starting: `STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY`, with the folder in its
+    message. The file is not yet a part of the checkpoint, so the next run repeats the batch. Returns False, and deletes
     nothing, if the folder contains any other file.
     """
     found = NOT_EMPTY_FOLDER.search(message)

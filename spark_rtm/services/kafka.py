@@ -63,7 +63,7 @@ def archive_options() -> list[str]:
 
 
 def record_classes() -> Path:
-    """Return the folder of the broker's class archive. The first call starts a broker to record the archive."""
+    """Return the folder of the broker's class archive. The first call starts a broker to create the archive."""
 
     def run(options: list[str]) -> None:
         with running(LocalKafka(archive_options=options, grace_seconds=RECORDING_SECONDS)):

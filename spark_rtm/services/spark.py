@@ -206,12 +206,12 @@ def class_path() -> str:
 
 
 def record_classes() -> Path:
-    """Return the folder of Spark's class archive. The first call runs a query to record the archive."""
+    """Return the folder of Spark's class archive. The first call runs a query to create the archive."""
 
     def run(options: list[str]) -> None:
         if SparkSession.getActiveSession():
             raise RuntimeError(
-                "this process already has a Spark session, whose JVM would end; record the classes in another process: "
+                "this process already has a Spark session, whose JVM would end; create the archive in another process: "
                 "`python -m spark_rtm.services archives`"
             )
         session = build_session("record classes", archive_options=options)

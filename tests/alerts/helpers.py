@@ -60,7 +60,7 @@ def _producer(bootstrap_servers: str) -> Producer:
 
 def create(job: Job, options: Options) -> None:
     """
-    Create the topics of a job, so a test can send records before the job starts.
+    Create the topics of a job, so that a test can send records before the job starts.
 
     The producer connects here, because a connection after the creation of a heartbeat would delay its append, and the
     job rejects heartbeats that are a second old.

@@ -67,7 +67,7 @@ def lines(*texts: str, ok: bool = False) -> bytes:
         (b"[]\n", 2, "is not the socket of a job that calls `listen`"),
         (b'[{"ok": true}]\n', 2, "is not the socket of a job that calls `listen`"),
         (b"hello\n", 2, "is not the socket of a job that calls `listen`"),
-        (b"", 2, "the job exited before it replied; its next start continues from its checkpoint"),
+        (b"", 2, "the job exited before it replied; when restarted, it continues from its checkpoint"),
     ],
     ids=["good", "bad", "escapes", "line ends", "empty", "no text", "no JSON", "closed"],
 )

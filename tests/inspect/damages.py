@@ -183,4 +183,4 @@ UNSEEN: dict[str, tuple[tuple[str, ...], Damage]] = {
     # The size is correct.
     "changes of zeros": ((COUNTS_1, COUNTS_2), edit("state/0/0/3[._]*[!c]", lambda content: bytes(len(content)))),
 }
-"""Damages that make a start fail, and that `inspect` does not find."""
+"""Damages that prevent a query from starting, and that `inspect` does not find."""

@@ -16,11 +16,11 @@ FOREIGN: dict[str, tuple[list[str], str]] = {
     "several checkpoints": (["a/offsets/0", "b/offsets/0"], "contains 2 checkpoints; pass one of its folders: a, b"),
     "storage of MinIO": (["metadata/xl.meta", "offsets/0/xl.meta"], "is a folder in which MinIO stores objects"),
     "inside": (["0", "1", ".0.crc"], "is a subfolder of a checkpoint; pass its parent folder"),
-    "nothing planned": (["metadata", "offsets/.0.x.tmp"], "offsets/.0.x.tmp makes each start fail with STATE_STORE_"),
-    "only state": (["metadata", "state/0/0/1.delta"], "state/0 makes a start in micro-batch mode fail with STATE_"),
+    "nothing planned": (["metadata", "offsets/.0.x.tmp"], "offsets/.0.x.tmp prevents the query from starting (STATE"),
+    "only state": (["metadata", "state/0/0/1.delta"], "prevents the query from starting in micro-batch mode (STATE"),
     "commits without offsets": (
         ["metadata", "commits/0"],
-        "commits/ has entries, so each start fails; restore offsets/",
+        "commits/ has entries but offsets/ has none, so the query cannot start; restore offsets/",
     ),
 }
 
@@ -41,7 +41,7 @@ def test_folder_that_is_not_a_checkpoint_is_named(
 
 DELETE_COMMIT = "delete the file; a restart then runs batch 2 again"
 DELETE_OFFSETS = "delete the file; a restart then plans batch 3 again"
-RESTORE = "restore the file from a copy"
+RESTORE = "restore the file from a backup"
 DAMAGED: dict[str, tuple[str, bytes, str, str]] = {
     "empty commit": ("commits/2", b"", "is empty", DELETE_COMMIT),
     "half offsets": ("offsets/3", b'v1\n{}\n{"clicks":{"0":', "is not valid JSON", DELETE_OFFSETS),

@@ -172,7 +172,7 @@ def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture
 
 
 def test_check_of_the_start_is_a_problem(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """If a check that every start makes fails, neither mode can continue; `test_inspect_start.py` tries each check."""
+    """If a check of Spark fails in both modes, neither mode can continue; `test_inspect_start.py` tries each check."""
     (checkpoint / "offsets/.2.crc").write_bytes(b"crc\0" + (512).to_bytes(4) + bytes(4))
 
     status, out, _ = run_inspect(capsys, checkpoint)
@@ -206,7 +206,7 @@ def test_prepared_transactions_are_listed_by_batch(checkpoint: Path) -> None:
     texts = [finding.text for finding in inspect(str(checkpoint)).findings if "transactions" in finding.text]
 
     ends = {
-        2: "0, 1, which the next start commits",
-        3: "0, which the next start aborts, because the batch is not committed",
+        2: "0, 1, which the query commits when it starts again",
+        3: "0, which the query aborts when it starts again, because the batch is not committed",
     }
     assert [f"batch {batch} has prepared transactions of partitions {end}" for batch, end in ends.items()] == texts

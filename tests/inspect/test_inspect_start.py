@@ -1,7 +1,7 @@
 """
-Damaged checkpoints: `inspect` reports that a mode can continue exactly if a start in this mode succeeds on OSS 4.3.0.
+Damaged checkpoints: `inspect` reports that a mode can continue exactly if a query in this mode starts on OSS 4.3.0.
 
-If a start fails, its error contains the condition or message in the report.
+If the query does not start, its error contains the condition or message in the report.
 """
 
 import shutil
@@ -90,7 +90,7 @@ class Job:
         assert 0 == producer.flush(30)
 
     def failure(self, checkpoint: Path, mode: str) -> str:
-        """Return the failure of a start, or an empty text after its first commit."""
+        """Start the query, and return its failure, or an empty text after its first commit."""
         before, query = newest_entry(checkpoint / "commits"), None
         try:
             query = self.start(checkpoint, mode)
@@ -101,7 +101,7 @@ class Job:
             }
             wait_until(is_done[mode], 60, "a commit", [query])
             exception = query.exception()
-        except Exception as error:  # noqa: BLE001 - Py4J raises some failures of a start with its own class
+        except Exception as error:  # noqa: BLE001 - Py4J raises some failures with its own class
             return f"{error} {getattr(error, 'java_exception', '')} {error.__cause__}"
         finally:
             if query is not None:
@@ -150,7 +150,7 @@ def inspected(checkpoint: Path, mode: str) -> tuple[bool, str]:
     try:
         report = inspect(str(checkpoint))
     except UnreadableError as error:
-        begins = "a start in any mode begins with batch 0", "real-time mode begins with batch 0"
+        begins = "it begins with batch 0 in any mode", "real-time mode begins with batch 0"
         return any(text in str(error) for text in begins[: 2 if mode == REAL_TIME else 1]), ""
     assert report.has_problem == (not report.real_time.is_possible and not report.micro_batch.is_possible)
     move = report.real_time if mode == REAL_TIME else report.micro_batch
@@ -197,5 +197,5 @@ def test_start_with_fewer_partitions_loses_keys_without_error(jobs: Callable[[st
     move = inspect(str(checkpoint)).micro_batch
 
     assert not move.is_possible
-    assert "the state has 2 partitions, but offsets/2 states 1" in move.reason
+    assert "the state has 2 partitions, but offsets/2 specifies 1" in move.reason
     assert not jobs(damages.COUNTS_2).failure(checkpoint, MICRO_BATCH)

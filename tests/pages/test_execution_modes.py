@@ -70,7 +70,7 @@ def test_mode_runs_or_refuses_a_query(
 
 REPEATED: dict[Mode, list[str]] = {
     "micro-batch": [],
-    "async progress": ["b"],  # the first batch after a start is always committed
+    "async progress": ["b"],  # the first batch of a run is always committed
     "continuous": ["a", "b"],
     "real-time": ["a", "b"],
 }

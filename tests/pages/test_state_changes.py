@@ -97,7 +97,7 @@ def failure_of(query: DataFrame, checkpoint: Path) -> str:
     writer = query.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).outputMode("update")
     try:
         writer.trigger(once=True).start().awaitTermination(60)
-    except Exception as error:  # noqa: BLE001 - a start and a batch raise different classes
+    except Exception as error:  # noqa: BLE001 - `start` and a batch raise different classes
         return str(error)
     return ""
 
@@ -205,7 +205,7 @@ def outcome_of(session: SparkSession, processor: Remembering, checkpoint: Path) 
     writer = writer.option("checkpointLocation", str(checkpoint)).outputMode("update")
     try:
         writer.trigger(once=True).start().awaitTermination(60)
-    except Exception as error:  # noqa: BLE001 - a start and a batch raise different classes
+    except Exception as error:  # noqa: BLE001 - `start` and a batch raise different classes
         return next(condition for condition in (VALUE, KEY, EVOLUTION, VERSIONS) if condition in str(error))
     [row] = found
     return list(row.found)

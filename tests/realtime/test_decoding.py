@@ -1,4 +1,4 @@
-"""A query that decodes JSON keeps its state over restarts, although each start uses a different end mark."""
+"""A query that decodes JSON keeps its state over restarts, although each run uses a different end mark."""
 
 import json
 from pathlib import Path

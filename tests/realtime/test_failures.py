@@ -127,7 +127,7 @@ SLOTS_EARLIER: dict[str, tuple[Failure, bool]] = {
     # The loss of an executor takes its slots from every query, so another query may also be restarted.
     "lost-executor": (recorded("executor killed", query="another"), True),
     "long-ago": (recorded("executor killed", 4 - LIMITS.window_seconds, query="another"), False),
-    # The query had its slots before, so tasks that are ending hold them; at a first start, there is no such reason.
+    # The query had its slots before, so tasks that are ending hold them; a new query has no such reason.
     "restart": (recorded("poison record"), True),
     "first-start": (recorded("poison record", query="another"), False),
     # An executor that is lost between two batches leaves no other error.

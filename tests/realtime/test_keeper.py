@@ -145,7 +145,7 @@ def test_interrupted_first_commit_is_repeated_and_counts_each_row_once(
 def test_second_writer_ends_all_queries_in_the_middle_of_a_batch(
     spark: SparkSession, kafka: str, tmp_path: Path
 ) -> None:
-    """An entry of another process in the log of a checkpoint ends the keeper, which commits no other query."""
+    """An entry of another process in the log of a checkpoint ends the keeper, which commits no other query's batch."""
     topics = (new_topic(kafka, 1), new_topic(kafka, 1))
     names = ("first", "second")
     keeper = Keeper(spark, {name: partial(start, spark, kafka, topics, tmp_path, SOURCE, name) for name in names})
@@ -256,7 +256,7 @@ def test_signal_ends_the_call_with_all_queries_drained(
     spark: SparkSession, kafka: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    After SIGTERM, all queries have stopped, and the next start repeats no result of the `rtm-kafka` source.
+    After SIGTERM, all queries have stopped, and the restarted query repeats no result of the `rtm-kafka` source.
 
     Without time to drain, the query stops in the middle of a batch.
     """

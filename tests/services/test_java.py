@@ -65,10 +65,10 @@ def test_missing_java_is_an_error_that_names_the_remedy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", bytes(4096) + b"classes", ARCHIVE_MAGIC[:3]], ids=["empty", "zeros", "cut"])
-def test_incomplete_class_archive_is_not_used_and_recorded_again(
+def test_incomplete_class_archive_is_not_used_and_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    """A JVM that is killed while it records its classes leaves zeros at the head."""
+    """A JVM that is killed while it writes its archive leaves zeros at the head."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path))
     path = tmp_path / "archives" / "broker-1" / "classes.jsa"
 

@@ -66,7 +66,7 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
     """
     The printed addresses work without a password; Ctrl-C stops the servers, deletes their data and exits with 0.
 
-    The broker's JVM has mapped the class archive that `make setup` recorded.
+    The broker's JVM has mapped the class archive that `make setup` created.
     """
     exports = _read_exports(services)
     servers = [server for child in psutil.Process(services.pid).children() for server in child.children()]

@@ -34,7 +34,7 @@ class Checkpoint:
     first_offsets: Mapping[str, Any]
     operators: tuple[Operator, ...]
     stale: tuple[str, ...] = ()
-    """Files that make a start fail because they differ from their checksum files."""
+    """Files that prevent the query from starting because they differ from their checksum files."""
     metadata_damage: str = ""
     lost_operators: tuple[str, ...] = ()
     """Operators that the last commit lists, but that have no folder below `state/`."""
@@ -43,9 +43,9 @@ class Checkpoint:
     leftovers: str = ""
     """A file that makes real-time batch 0 fail, if no batch is committed."""
     skipped: tuple[str, ...] = ()
-    """Damaged log entries that Spark does not read at a start."""
+    """Damaged log entries that Spark does not read when the query starts."""
     source_damage: str = ""
-    """Error in the first offsets, which Spark reads at a start if no batch is committed."""
+    """Error in the first offsets. If no batch is committed, Spark reads them when the query starts."""
     prepared: tuple[tuple[int, int], ...] = ()
     """Batch and partition of each transaction that `exactly_once` has not committed yet."""
 
@@ -109,15 +109,18 @@ def _reason_against(folder: Folder, target: str) -> str | None:
 def _never_planned(folder: Folder) -> str:
     """Describe how a query starts from a checkpoint without a planned batch."""
     if any(NUMBER.fullmatch(name) for name in folder.entries("commits")):
-        return "commits/ has entries, so each start fails; restore offsets/ from a copy, or start a new checkpoint"
+        return (
+            "commits/ has entries but offsets/ has none, so the query cannot start; restore offsets/ from a backup, or "
+            "use a new checkpoint"
+        )
     if left := leftovers(folder, "offsets", "commits"):
-        return f"{left} makes each start fail with {NOT_EMPTY}; delete the file, because no batch is committed"
+        return f"{left} prevents the query from starting ({NOT_EMPTY}); delete it, because no batch is committed"
     if left := leftovers(folder, "state"):
         return (
-            f"{left} makes a start in micro-batch mode fail with {NOT_EMPTY}, but real-time mode begins with batch 0; "
-            "restore offsets/ and commits/ from a copy, or delete state/ to begin again"
+            f"{left} prevents the query from starting in micro-batch mode ({NOT_EMPTY}), but real-time mode begins "
+            "with batch 0; restore offsets/ and commits/ from a backup, or delete state/ to begin again"
         )
-    return "the query ended before it planned its first batch; a start in any mode begins with batch 0"
+    return "the query ended before it planned its first batch; it begins with batch 0 in any mode"
 
 
 def leftovers(folder: Folder, *names: str) -> str:
@@ -194,9 +197,9 @@ def _first_offsets(folder: Folder, names: Iterable[str]) -> tuple[dict[str, Any]
 
 
 def _stale(folder: Folder, planned: list[int], last_commit: int) -> Iterator[str]:
-    """Yield the files that Spark reads at a start and that differ from their checksum files."""
+    """Yield the files that Spark reads when the query starts and that differ from their checksum files."""
     read = ["metadata", *(f"offsets/{batch}" for batch in planned[-2:]), f"commits/{last_commit}"]
-    # At a start, Spark reads operator metadata only for transformWithState.
+    # When a query starts, Spark reads operator metadata only for transformWithState.
     read += [path for path, _ in walk(folder, "state") if "/_metadata/v2/" in path and not path.endswith(".crc")]
     for path in read:
         parent, _, name = path.rpartition("/")
@@ -211,7 +214,7 @@ def _lost(folder: Folder, there: set[str]) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _skipping(skipped: list[str], *, is_read: bool) -> Iterator[None]:
-    """Record a damaged entry instead of raising an error, unless Spark reads the entry at a start."""
+    """Record a damaged entry. Raise an error instead if Spark reads the entry when the query starts."""
     try:
         yield
     except DamagedError as error:
@@ -229,4 +232,4 @@ def _remedy(folder: Folder, path: str) -> str:
         return f"delete the file; a restart then runs batch {name} again and repeats its results"
     if parent == "offsets" and int(name) == max(offsets.entries) > newest:
         return f"delete the file; a restart then plans batch {name} again, because the batch is not committed"
-    return "restore the file from a copy, or start a new checkpoint"
+    return "restore the file from a backup, or start a new checkpoint"

@@ -36,11 +36,11 @@ class Operator:
     gaps: tuple[str, ...] = ()
     """Folders that lack a version between the newest snapshot and the last committed batch."""
     empty: tuple[str, ...] = ()
-    """Files that Spark reads at a start, but that are empty or differ from their checksum files."""
+    """Files that Spark reads when the query starts, but that are empty or differ from their checksum files."""
 
 
 def read_operators(folder: Folder, version: int, state_ids: Mapping[str, Any] | None) -> list[Operator]:
-    """Return each operator's state. A start needs state `version`. `state_ids` are the last commit's file ids."""
+    """Return each operator's state. Queries start with state `version`. `state_ids` are the last commit's file ids."""
     numbers = sorted(int(name) for name in folder.entries("state") if NUMBER.fullmatch(name))
     return [_read_operator(folder, number, version, (state_ids or {}).get(str(number))) for number in numbers]
 
@@ -132,7 +132,7 @@ def _metadata(folder: Folder, number: int) -> tuple[str, tuple[str, ...], int]:
     files = {_batch_of(path): path for path, _ in walk(folder, f"state/{number}/_metadata")}
     if not (batches := [batch for batch in files if batch is not None]):
         if "_stateSchema" in folder.entries(f"state/{number}"):
-            problem = "is missing, so a start fails with STDS_FAILED_TO_READ_OPERATOR_METADATA"
+            problem = "is missing, so the query cannot start (STDS_FAILED_TO_READ_OPERATOR_METADATA)"
             raise DamagedError(f"state/{number}/_metadata", problem)
         return "unknown operator", (), 0
     path = files[max(batches)]

@@ -123,7 +123,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
     """
     Checks for jobs that delete the checkpoint of a real-time query before they start the query.
 
-    Why: Each start then begins without state. With `startingOffsets=latest`, the default, it skips the records that
+    Why: The query then starts without state. With `startingOffsets=latest`, the default, it skips the records that
     have arrived since the last run. With `earliest`, it writes all results again.
 
     Reported at: the call that deletes the folder, except below a condition such as `if args.reset:`.
@@ -140,7 +140,7 @@ def checkpoint_deleted(module: Module) -> Iterator[Problem]:
         # A condition expresses a decision to start over, unless the query has the same condition.
         queries = [query for query in queries if conditions <= query.path.keys()]
         if any(_deletes(each, query) for query in queries):
-            message = "the job deletes its own checkpoint, so each start loses the state, and skips or repeats records"
+            message = "the job deletes its own checkpoint, so it starts without state, and skips or repeats records"
             yield Problem(each.line, message, "delete the folder manually if the query must start without state")
 
 

@@ -153,7 +153,7 @@ def sink(query: Query) -> Iterator[Problem]:
 
     Both engines: files, Delta, `jdbc`, `memory`, `eventhubs`, `kinesis`, `pubsub`, `pulsar`. For `memory`, OSS reports
     OPERATOR_OR_SINK_NOT_IN_ALLOWLIST.
-    OSS: `noop`, `toTable`, connectors such as the one for Cassandra, and `postgresql`, the Lakebase sink of Databricks.
+    OSS: `noop`, `toTable`, connectors such as the one for Cassandra, and `postgresql` (Lakebase sink of Databricks).
 
     Reported at: the call to `format`, or to the method that names the sink.
 

@@ -252,7 +252,7 @@ class Deletion:
     line: int
     first: int
     tests: tuple[str, ...] = ()
-    """Conditions on the path to the deletion."""
+    """Conditions under which the program reaches the deletion."""
     end: int | None = None
 
 

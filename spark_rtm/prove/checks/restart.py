@@ -23,7 +23,7 @@ AGAIN_INTERVAL_MS = 1_000
 ATTEMPTS = 3
 DEADLINE_SECONDS = 30.0
 QUIET_POLLS = 5
-# All records go to one partition, because each start reads different partitions in a different order.
+# All records go to one partition, because a query reads other partitions in another order each time it starts.
 PARTITION = 0
 
 

@@ -117,7 +117,7 @@ def _record(line: str) -> Sent:
 
 
 def _makers(rows: DataFrame) -> list[Callable[[_Choice], Any]]:
-    """Return a record factory for each schema in the query: JSON, Avro, CSV, JSON paths or split columns."""
+    """Return a factory for each JSON, CSV or Avro schema in the query, or one for its JSON paths or split columns."""
     plan, makers, decoded = plan_of(rows), dict[str, Callable[[_Choice], Any]](), decoding(rows)
     for node in (node for _, tree in plan.expressions for node in tree.all()):
         schema = node.content.get("schema")

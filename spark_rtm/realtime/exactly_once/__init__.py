@@ -101,8 +101,8 @@ def repeat_lost(checkpoint: Path) -> str:
     Prepare a restart that repeats the batches of aborted transactions, and return a message that lists the batches.
 
     Call this function after `EXACTLY_ONCE_TRANSACTION_LOST`, while no process runs the query. `checkpoint` is a local
-    folder; in an object store, delete the same files in the same order. The next start reads the records of these
-    batches again.
+    folder; in an object store, delete the same files in the same order. When the query starts again, it
+    reads the records of these batches again.
     """
     newest = max((int(name) for name in _names(checkpoint / "commits") if name.isdecimal()), default=-1)
     records = [match for match in map(RECORD.fullmatch, _names(checkpoint / "transactions")) if match]
@@ -110,7 +110,7 @@ def repeat_lost(checkpoint: Path) -> str:
     if not lost:
         raise ValueError(f"no committed batch of {checkpoint} has an open transaction, so there is nothing to repeat")
     first = min(int(one["batch"]) for one in lost)
-    # If this process is killed at any point, the next start either repeats all of these batches or fails.
+    # If this process is killed at any point, the query then repeats all of these batches or cannot start.
     for batch in range(newest, first - 1, -1):
         for log in ("commits", "offsets"):
             for name in (f"{batch}", f".{batch}.crc"):
@@ -121,8 +121,8 @@ def repeat_lost(checkpoint: Path) -> str:
         (checkpoint / "transactions" / one[0]).unlink()
     aborted = ", ".join(sorted({one["partition"] for one in lost if int(one["batch"]) == first}, key=int))
     return (
-        f"the next start from {checkpoint} repeats batches {first} to {newest}: it writes the missing rows of "
-        f"partitions {aborted}, and writes again the rows that other partitions or later batches had committed"
+        f"when the query of {checkpoint} starts again, it repeats batches {first} to {newest}: it writes the missing "
+        f"rows of partitions {aborted}, and writes again the rows that other partitions or later batches had committed"
     )
 
 

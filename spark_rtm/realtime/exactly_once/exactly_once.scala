@@ -323,7 +323,7 @@ object Transactions {
     val threads = Executors.newCachedThreadPool { task =>
       val thread = new Thread(task, "rtm-exactly-once"); thread.setDaemon(true); thread
     }
-    // Without this wait, a program could exit and leave its last batch's transactions open until its next start.
+    // Without this wait, a program could exit and leave its last batch's transactions open until it runs again.
     sys.addShutdownHook { threads.shutdown(); threads.awaitTermination(10, TimeUnit.SECONDS) }
     threads
   }
