@@ -65,7 +65,7 @@ def test_late_records_are_a_result_and_lost_records_a_problem() -> None:
 
 @pytest.mark.parametrize(
     ("part", "problem", "expected"),
-    [((), "", []), ((), "wrong", "wrong"), (("rate",), "", "a part of the plan has no cost model")],
+    [((), "", []), ((), "wrong", "wrong"), (("rate",), "", "the cost model requires the whole plan")],
     ids=["complete", "invalid", "part"],
 )
 def test_only_complete_and_valid_runs_are_published(part: tuple[str, ...], problem: str, expected: str) -> None:
