@@ -64,7 +64,7 @@ def prove(
 
     def add(verdict: Verdict) -> None:
         done.add(verdict.check)
-        # All checks require a started query, so problems that prevent the start are always reported.
+        # All checks require a started query, so problems that prevent it from starting are always reported.
         if verdict.check in options.checks or verdict.status != GOOD or verdict.fix == ALLOW:
             wanted.append(verdict)
             show(verdict)

@@ -36,7 +36,7 @@ def missing_canaries(port: int) -> list[float]:
 
 
 def test_command_survives_outages_and_ends_with_ctrl_c() -> None:
-    """A broker that is absent at the start is found later, and canaries are missing after its kill."""
+    """A broker that is absent when the watcher starts is found later, and canaries are missing after its kill."""
     [port] = free_ports(1)
     broker = LocalKafka()
     environment = os.environ | {"KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}

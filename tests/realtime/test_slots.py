@@ -1,4 +1,4 @@
-"""Session, slot check, proof of real-time mode, and failures that come after the start."""
+"""Session, slot check, proof of real-time mode, and failures of a started query."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -87,7 +87,7 @@ def test_printed_addresses_work_until_the_interrupt(services: subprocess.Popen[s
 
 
 def test_unreachable_external_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unreachable address is an error at the start, because a query would wait silently."""
+    """An unreachable address raises an error, because a query would wait silently."""
     dead = f"127.0.0.1:{free_ports(1)[0]}"
     monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", dead)
     monkeypatch.setattr(kafka, "EXTERNAL_PROBE_TIMEOUT_SECONDS", 0.5)

@@ -110,7 +110,7 @@ def value_column(query: Query) -> Iterator[Problem]:
     columns = output_columns(writer.frame) if writer.is_kafka else None
     if columns is not None and "value" not in columns:
         shown = ", ".join(sorted(columns)) or "none"
-        message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the start"
+        message = f"the rows have no column `value` (columns: {shown}), so the Kafka sink fails after the query starts"
         fix = 'name the payload `value`, for example with F.to_json(F.struct("*")).alias("value")'
         yield Problem(writer.line or query.start_line or 1, message, fix)
 
