@@ -29,9 +29,9 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 
 # folder: lines of Python, lines of Scala, Java and SQL, files
 FOLDERS = {
-    "spark_rtm": (24_700, 1_150, 220),
+    "spark_rtm": (25_650, 1_150, 220),
     "spark_rtm/lint": (7_910, 0, 61),  # the aim is 6,600
-    "spark_rtm/prove": (4_900, 0, 40),  # 4,000 once it has its three rooms
+    "spark_rtm/prove": (6_150, 0, 40),  # of which 1,080 compare two versions of a job
     "examples": (7_220, 400, 82),
     "benchmarks": (6_340, 550, 83),
     "scripts": (3_600, 0, 73),

@@ -23,8 +23,8 @@ from benchmarks.results import charts
 from benchmarks.results.run_result import RunResult
 from benchmarks.results.summary import summarize
 from spark_rtm.command_line import arguments_of
+from spark_rtm.measure import PERCENTILES
 from spark_rtm.measure.cpu import describe_machine
-from spark_rtm.measure.percentiles import PERCENTILES
 
 QUICK_RUN: dict[str, Any] = {"duration": 9, "warm_up_seconds": 12, "interval_seconds": 2, "repeats": 1}
 """Values of `--quick` for runs of engines."""

@@ -18,8 +18,8 @@ from rich.console import Console
 
 from benchmarks.harness.run import Case, baseline_case, run_case
 from benchmarks.results.run_result import MIN_ACHIEVED_SHARE, RunResult, Traffic, busy_machine, late_sending
+from spark_rtm.measure import percentiles
 from spark_rtm.measure.cpu import OtherPrograms
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services import kafka_broker
 

@@ -33,8 +33,8 @@ from benchmarks.results.run_result import (
 )
 from benchmarks.results.summary import BASELINE
 from spark_rtm.kafka.consumer import consumer_from_start, is_at_end, is_record
+from spark_rtm.measure import percentiles, percentiles_ms
 from spark_rtm.measure.cpu import ResourceSamples, sampling
-from spark_rtm.measure.percentiles import percentiles, percentiles_ms
 from spark_rtm.services import run_folder
 
 TICK_SECONDS = 0.5

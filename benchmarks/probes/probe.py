@@ -20,8 +20,8 @@ from rich.console import Console
 from benchmarks.harness.benchmark import PUBLISHED_DIR, Outcome
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.kafka.topics import ensure_topics
+from spark_rtm.measure import percentiles
 from spark_rtm.measure.cpu import describe_machine
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed, stop_completely, wait_until
 from spark_rtm.services import kafka_broker, run_folder

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.measure import percentiles
 
 Times = npt.NDArray[np.int64]
 TASK_START_SECONDS = 1.0

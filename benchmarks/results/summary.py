@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.results.run_result import CaseKey, RunResult, key_of, label_of
-from spark_rtm.measure.percentiles import percentiles_of_runs
+from spark_rtm.measure import percentiles_of_runs
 
 BASELINE, MICRO_BATCH, UNTUNED = "baseline (echo)", "micro-batch", "micro-batch, untuned"
 MEDIANS = (

@@ -31,8 +31,8 @@ from examples.attribution.demo.report import Report, plain_table, print_report, 
 from examples.attribution.demo.run import Copies, run_all
 from examples.attribution.settings import DemoSettings
 from spark_rtm.command_line import arguments_of
+from spark_rtm.measure import percentiles
 from spark_rtm.measure.cpu import OtherPrograms, describe_machine, name_of, process_tree
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import new_folder
 from spark_rtm.sinks.metrics import Metrics
 

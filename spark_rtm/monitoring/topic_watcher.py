@@ -30,7 +30,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge
 
 from spark_rtm.kafka.consumer import CLIENT, CONSUMER, end_offsets, is_record
 from spark_rtm.kafka.continuity import is_temporary
-from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.measure import percentiles
 
 MAX_MESSAGES = 1_000
 POLL_SECONDS = 0.1

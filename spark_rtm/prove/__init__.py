@@ -15,9 +15,9 @@ receive static DataFrames of Kafka source rows. A file without FUNCTION is run u
 All files are written to a temporary folder, which is deleted.
 
 exit status:
-  0  all verdicts are good
-  1  something is wrong
-  2  something was not checked, or a usage error"""
+  0  all verdicts are good; with --against, the results are the same
+  1  something is wrong, or the results differ
+  2  something was not checked or is not comparable, or a usage error"""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,15 @@ class Arguments:
     """Run only these checks, such as input,state (default: all)."""
     query: Annotated[str, Argument("LINE|NAME")] = ""
     """Check only the query with this name, or the query that starts on this line."""
+    against: Annotated[str, Argument("OLD")] = ""
+    """Compare the results of the job with those of its micro-batch version OLD, a file, on the same records, instead of
+    running the checks."""
+    old_conf: Annotated[tuple[str, ...], Argument("KEY=VALUE", is_repeated=True)] = ()
+    """A setting of OLD only, such as spark.sql.ansi.enabled=false for a job of Spark 3; may be repeated."""
+    key: Annotated[str, Argument("A,B")] = ""
+    """Columns of the results that name the key, for --against (default: the grouping columns)."""
+    seed: int = 1
+    """Seed of the first of three schedules of --against."""
     partitions: int = 2
     """Number of source partitions."""
     slots: int = 0
@@ -74,6 +83,7 @@ COMMANDS = [
             "prove job.py:transform": "run the function and report what breaks",
             "prove job.py": "examine the queries that the unmodified job starts",
             "prove --samples payments=payments.jsonl job.py:transform": "use your own records",
+            "prove new.py --against old.py": "compare a migrated job with its micro-batch version",
         },
         DESCRIPTION,
         note="the job's arguments follow `--`: prove job.py -- --brokers x",

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from spark_rtm.prove import Arguments
+from spark_rtm.prove.against import run as against
+from spark_rtm.prove.against.pair import started
 from spark_rtm.prove.engine import bench
 from spark_rtm.prove.job import runner, target
 from spark_rtm.prove.loop import Options
@@ -42,6 +44,9 @@ def main(folder: Path) -> None:
 
 
 def _prove(arguments: Arguments, send: Callable[..., None]) -> None:
+    if arguments.against:
+        _compare(arguments, send)
+        return
     found, options = examined(arguments)
     jars = [arguments.packages]
     if not found.function:
@@ -53,11 +58,42 @@ def _prove(arguments: Arguments, send: Callable[..., None]) -> None:
         send(DONE)
 
 
+def _compare(arguments: Arguments, send: Callable[..., None]) -> None:
+    jobs, options = versions_of(arguments)
+    names = " and ".join(job.path.name for job in jobs)
+    send(SAY, f"the code of {names} will run twice; its plain Python code runs with your permissions")
+    send(SAY, START)
+    packages = ",".join([arguments.packages, jobs[1].confs.get("spark.jars.packages", "")])
+    with started(jobs, options.partitions, arguments.slots, _names(packages)) as pair:
+        for verdict in against.compare(pair, options, lambda step: send(SAY, step)):
+            send(VERDICT, asdict(verdict))
+        send(DONE)
+
+
+def versions_of(arguments: Arguments) -> tuple[tuple[target.Job, target.Job], against.Options]:
+    """Return the old and the new version of a job, and the options. Raise ValueError for an invalid argument."""
+    new, options = examined(arguments)
+    if new.function or not arguments.against.endswith((".py", ".ipynb")):
+        raise ValueError("--against compares two jobs; pass two files that start their queries, new.py and old.py")
+    for name, records in options.samples.items():
+        if len(records) > against.MAX_SAMPLES:
+            most = f"{against.MAX_SAMPLES:,}"
+            raise ValueError(f"--samples {name}: {len(records):,} records, but --against compares at most {most}")
+    confs = {**new.confs, **_confs("--old-conf", arguments.old_conf)}
+    old = target.load(arguments.against, arguments.of_job, confs, side_effects=arguments.side_effects)
+    key = tuple(_names(arguments.key))
+    return (old, new), against.Options(options.samples, key, options.query, options.partitions, arguments.seed)
+
+
+def _confs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    if wrong := [text for text in texts if "=" not in text]:
+        raise ValueError(f"{option} {wrong[0]}: write KEY=VALUE")
+    return dict(text.partition("=")[::2] for text in texts)
+
+
 def examined(arguments: Arguments) -> tuple[target.Job, Options]:
     """Return a command line's target and options. Raise ValueError for an invalid argument."""
-    if wrong := [text for text in arguments.conf if "=" not in text]:
-        raise ValueError(f"--conf {wrong[0]}: write KEY=VALUE")
-    confs = dict(text.partition("=")[::2] for text in arguments.conf)
+    confs = _confs("--conf", arguments.conf)
     found = target.load(arguments.target, arguments.of_job, confs, side_effects=arguments.side_effects)
     samples = {}
     # A job's topics are known only when the job runs.

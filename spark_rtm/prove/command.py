@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import re
 import signal
 import sys
 import threading
@@ -21,8 +20,8 @@ import pyspark
 from spark_rtm.program import UsageError
 from spark_rtm.prove import Arguments
 from spark_rtm.prove.child import DONE, EVENTS, ORDER, SAY, START, STOP, VERDICT
-from spark_rtm.prove.job.runner import CANNOT, JOB_SECONDS
-from spark_rtm.prove.verdicts import CHECKS, Verdict, exit_status, render, summary
+from spark_rtm.prove.job.runner import CANNOT, lost
+from spark_rtm.prove.verdicts import CHECKS, RESULTS, Verdict, exit_status, render, summary
 from spark_rtm.services.child import Child, start_child
 from spark_rtm.services.run_folder import new_folder
 
@@ -71,7 +70,7 @@ def _print(arguments: Arguments, verdicts: list[Verdict], stop: str, progress: "
     if arguments.format == "text" and not stop:
         print(summary(verdicts), flush=True)
     if arguments.format != "text" and (verdicts or not stop):
-        verdicts.sort(key=lambda verdict: CHECKS.index(verdict.check))
+        verdicts.sort(key=lambda verdict: [*CHECKS, RESULTS].index(verdict.check))
         print(render(verdicts, arguments.format, conditions), flush=True)
 
 
@@ -108,18 +107,6 @@ def _sent(child: Child, path: Path, progress: "_Progress") -> Iterator[tuple[str
                 return
             progress.remind()
             pause.wait(POLL_SECONDS)
-
-
-def lost(log: str, target: str, status: int) -> str:
-    """Return why the child process ended without a result. `log` is the child's output."""
-    lines = [line for line in log.splitlines() if line.strip()]
-    if re.search(r"^Timeout \(\d+:\d+:\d+", log, re.MULTILINE):
-        found = re.search(rf'File "[^"]*{re.escape(Path(target).name)}", line (\d+)', log)
-        place = f"{target}:{found[1]}" if found else target
-        what = f"was still running after {JOB_SECONDS:g} s and did not wait for a query"
-        return f"{place}: the job {what}; prove the function that builds the query"
-    last = f" ({lines[-1][:300]})" if lines else ""
-    return f"{target} ended the process of prove with status {status}{last}; call sys.exit, not os._exit"
 
 
 def _kill(folder: Path) -> None:

@@ -90,7 +90,6 @@ def query_of_job(bench: Bench, recording: Recording, number: int, samples: Mappi
     stream = job.parameter_of(names[0])
     topics = {caught.options["topic"]} if "topic" in caught.options else set[str]()
     try:
-        trial.forget()
         for table in recording.tables:
             trial.fill(table, samples.get(job.parameter_of(table), []))
         rows_of = _evaluation(trial, recording, number)
@@ -102,7 +101,8 @@ def query_of_job(bench: Bench, recording: Recording, number: int, samples: Mappi
 
 def _evaluation(trial: Trial, recording: Recording, number: int) -> Callable[[list[Sent]], DataFrame]:
     """Return a function that sends records to a topic and returns the rows of a batch query on this topic."""
-    topic = f"prove-rows-of-{recording.topics[0]}"
+    # Both versions of a job may evaluate records at the same time.
+    topic = f"{trial.target}-rows-of-{recording.topics[0]}"
     ensure_topics(trial.bootstrap_servers, [topic], 1, {topic: ANY_SIZE})
     query = cache(lambda: _on_static(recording, number, topic))
 

@@ -91,7 +91,7 @@ def _verdicts(bench: Bench, job: Job, options: Options, say: Say) -> Iterator[Ve
         raise
     except Exception as error:
         if not job.function or not isinstance(error, REFUSALS):
-            raise runner.JobLostError(_stop(error, recording)) from error
+            raise runner.JobLostError(stopped(error, recording)) from error
         yield refused(error, job.path, job.line)
         return
     yield from _verdicts_of_job(bench, recording, options, say)
@@ -184,6 +184,7 @@ def _of_query(bench: Bench, recording: Recording, number: int, options: Options,
             yield _of_sink(bench, recording, caught)
         if recording.topics and not recording.other_sources:
             with query_of_job(bench, recording, number, options.samples) as query:
+                query.trial.forget()
                 yield from checked(query, options, say)
     except TimeoutError as error:
         yield _of_job(UNCHECKED, f"{runner.CANNOT} to the end: {error}", "run prove again", recording, caught.line)
@@ -239,7 +240,8 @@ def _install(name: str) -> str:
     return f"install {package} into the virtual environment of this skill, or set PYTHONPATH to its folder"
 
 
-def _stop(error: Exception, recording: Recording) -> str:
+def stopped(error: Exception, recording: Recording) -> str:
+    """Return why the code of a job ended before it waited for its queries, and what to do."""
     failure = failure_of(error, recording.path, recording.line_of(error))
     place = f"{recording.path}:{failure.line}" if failure.line else str(recording.path)
     fix = _fix(error, recording)

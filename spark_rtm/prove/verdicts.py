@@ -3,8 +3,8 @@
 import json
 import re
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from spark_rtm import page
@@ -17,6 +17,8 @@ from spark_rtm.text import finding
 GOOD, WRONG, UNCHECKED = "good", "wrong", "unchecked"
 CHECKS = ("lint", "login", "slots", "mode", "expect", "flow", "state", "input", "restart", "topics", "secrets")
 """The checks, in order of execution and output."""
+RESULTS = "results"
+"""The verdict on a comparison with another version of the job."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Verdict:
     """Page of this skill, relative to the skill's folder."""
     path: str = ""
     line: int = 0
+    details: Mapping[str, Sequence[object]] = field(default_factory=dict, hash=False)
+    """Lists below the verdict, such as the smallest input and both results of a comparison."""
 
     @property
     def text(self) -> str:
@@ -48,10 +52,20 @@ def render(verdicts: Sequence[Verdict], style: str, conditions: Mapping[str, obj
     `github` and `sarif` omit good verdicts. `json` also contains the run's `conditions`.
     """
     if style == "text":
-        return "\n".join(finding.printable(verdict.text) for verdict in verdicts)
+        return "\n".join(finding.printable(line) for verdict in verdicts for line in _lines(verdict))
     if style == "json":
-        return json.dumps({"conditions": dict(conditions), "verdicts": [asdict(v) for v in verdicts]}, indent=1)
+        return json.dumps({"conditions": dict(conditions), "verdicts": [*map(_fields, verdicts)]}, indent=1)
     return finding.render(map(_finding, (verdict for verdict in verdicts if verdict.status != GOOD)), style)
+
+
+def _lines(verdict: Verdict) -> Iterator[str]:
+    yield verdict.text
+    for name, rows in verdict.details.items():
+        yield from (f"{name:>9} {row if isinstance(row, str) else json.dumps(row)}" for row in rows or ["nothing"])
+
+
+def _fields(verdict: Verdict) -> dict[str, object]:
+    return {name: value for name, value in asdict(verdict).items() if name != "details" or value}
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, keep_producer_times
@@ -83,17 +84,13 @@ class Trial:
         self._producer = Producer({**servers, "linger.ms": 0, "message.max.bytes": MAX_SENT_BYTES})
         self._admin = AdminClient({**servers, "log_level": 3})
         self._consumer: Consumer = consumer_from_start(self.bootstrap_servers, {self.target: 1})
-        self._ends = dict[tuple[str, int], int]()
+        self.ends = dict[tuple[str, int], int]()
+        """The end of the sent records, by topic and partition."""
 
     def start(self, checkpoint: str, interval_ms: int) -> StreamingQuery:
         """Start the query in real-time mode with this checkpoint, and wait until the plan proves the mode."""
         preflight(self.spark, {"query": (self.rows, sum(self.partitions.values()))})
-        writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**self.sink)
-        writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
-        # The tested code may have changed the default file system.
-        writer = writer.option("checkpointLocation", f"file:{self.folder / checkpoint}")
-        # The query name contains no run id, because error messages quote the name.
-        writer = writer.queryName(checkpoint).outputMode("update")
+        writer = self.writer(checkpoint, "update")
         query: StreamingQuery = writer.trigger(realTime=f"{interval_ms} milliseconds").start()  # type: ignore[call-overload]
         try:
             assert_real_time(query)
@@ -103,6 +100,15 @@ class Trial:
             query.stop()
             raise
         return query
+
+    def writer(self, checkpoint: str, output_mode: str) -> DataStreamWriter:
+        """Return a writer to the target topic, without a trigger."""
+        writer = redirected(self.rows, self.target).writeStream.format("kafka").options(**self.sink)
+        writer = writer.option("kafka.bootstrap.servers", self.bootstrap_servers)
+        # The tested code may have changed the default file system.
+        writer = writer.option("checkpointLocation", f"file:{self.folder / checkpoint}")
+        # The query name contains no run id, because error messages quote the name.
+        return writer.queryName(Path(checkpoint).name).outputMode(output_mode)
 
     def send(
         self,
@@ -140,7 +146,7 @@ class Trial:
             raise RuntimeError(f"the broker rejected {len(refused)} records for topic {name!r}: {refused[0].str()}")
         for message in acknowledged:
             end = name, message.partition() or 0
-            self._ends[end] = max(self._ends.get(end, 0), (message.offset() or 0) + 1)
+            self.ends[end] = max(self.ends.get(end, 0), (message.offset() or 0) + 1)
         return [message.timestamp()[1] for message in acknowledged]
 
     def fill(self, table: str, records: Iterable[Sent]) -> None:
@@ -184,7 +190,7 @@ class Trial:
 
     def is_committed(self, offsets: Mapping[str, Mapping[str, int]]) -> bool:
         """Return whether the committed `offsets` include every sent record."""
-        return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self._ends.items())
+        return all(offsets.get(topic, {}).get(str(n), 0) >= end for (topic, n), end in self.ends.items())
 
     def forget(self) -> None:
         """Delete all source records, so that a query with a new checkpoint starts with later records."""
@@ -195,7 +201,7 @@ class Trial:
             consumer.close()
         places = [TopicPartition(topic, number, offset) for (topic, number), offset in ends.items() if offset]
         self._delete_before(places)
-        self._ends.clear()
+        self.ends.clear()
 
     def stop(self, *queries: StreamingQuery) -> None:
         """Stop queries and wait until their last task has ended."""
@@ -222,7 +228,7 @@ class Trial:
     def _is_committed(self, query: StreamingQuery) -> bool:
         progress = query.lastProgress
         if progress is None:
-            return not self._ends
+            return not self.ends
         committed = dict[str, dict[str, int]]()
         for source in progress.sources:
             committed |= json.loads(source.endOffset or "{}")

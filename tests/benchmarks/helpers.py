@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results.run_result import RunResult, Traffic
-from spark_rtm.measure.percentiles import percentiles_ms
+from spark_rtm.measure import percentiles_ms
 
 SHORT = Traffic(rate=2000, warm_up_seconds=0.5, duration_seconds=1, drain_seconds=60)
 

@@ -4,7 +4,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from spark_rtm.measure.percentiles import PERCENTILES, percentiles, percentiles_ms, percentiles_of_runs
+from spark_rtm.measure import PERCENTILES, percentiles, percentiles_ms, percentiles_of_runs
 
 RANKS: dict[str, tuple[int, float, int]] = {
     # number of values, share, expected rank

@@ -9,7 +9,7 @@ import pytest
 from scripts.pack import files
 from spark_rtm.cli import RTM
 from spark_rtm.prove.child import examined
-from spark_rtm.prove.command import lost
+from spark_rtm.prove.job.runner import lost
 from spark_rtm.prove.records.samples import read_samples
 
 STUCK = """\

@@ -168,12 +168,19 @@ def test_job_that_ends_its_process_is_named(project: Path, temporary: Path) -> N
     assert [] == _left_behind(project, temporary, [])
 
 
-def test_interrupt_ends_spark_and_the_broker(project: Path, temporary: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "step"),
+    [(("--only", "restart"), "killing the query"), (("--against", "job.py"), "running both jobs")],
+    ids=["restart", "against"],
+)
+def test_interrupt_ends_spark_and_the_broker(
+    project: Path, temporary: Path, options: tuple[str, ...], step: str
+) -> None:
     """After Ctrl-C, the status is 130, and all processes and files are gone, also after a restart check."""
-    with _start(project, temporary, "--only", "restart") as process:
+    with _start(project, temporary, *options) as process:
         assert process.stderr
         for line in process.stderr:
-            if "killing the query" in line:
+            if step in line:
                 break
         family = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGINT)

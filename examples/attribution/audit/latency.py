@@ -8,7 +8,7 @@ from statistics import median_low
 
 from examples.attribution.audit.run_log import RunLog
 from examples.attribution.credit.models import CreditRules
-from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.measure import percentiles
 
 HOPS = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
 

@@ -22,7 +22,7 @@ from examples.attribution.demo.beside import Beside
 from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.attribution.settings import Settings
 from examples.attribution.traffic.producer import SendLog
-from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.measure import percentiles
 from spark_rtm.sinks.metrics import Metrics
 
 TABLE_PERIOD_SECONDS = 1.0

@@ -18,8 +18,8 @@ from examples.attribution.pacing.throttle import Notice
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from examples.attribution.traffic.producer import SendLog
+from spark_rtm.measure import percentiles
 from spark_rtm.measure.cpu import MAX_BUSY_SHARE, Cpu
-from spark_rtm.measure.percentiles import percentiles
 from spark_rtm.services import connector
 from spark_rtm.sinks.metrics import Metrics
 

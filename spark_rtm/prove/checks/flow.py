@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_rtm.measure.percentiles import percentiles
+from spark_rtm.measure import percentiles
 from spark_rtm.prove.query import Query, evaluated, failing
 from spark_rtm.prove.records.plan import filters_of
 from spark_rtm.prove.records.samples import read_samples

@@ -1,18 +1,15 @@
 """Check that state does not grow for a fixed set of keys, and that the watermark removes state."""
 
-import json
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.prove.checks.input import are_rejected
 from spark_rtm.prove.query import Query, evaluated, failing, results_of
-from spark_rtm.prove.records.samples import fields_of, is_time
+from spark_rtm.prove.records.samples import moved
 from spark_rtm.prove.verdicts import GOOD, UNCHECKED, Place, Verdict
 from spark_rtm.testing.records import Sent
 
@@ -25,8 +22,6 @@ WRITTEN_BYTES = "rocksdbTotalBytesWritten"
 ROUNDS = 2
 FORWARD_DAYS = (30, 60, 90)
 DAY_SECONDS = 86_400
-# Epoch times from 2001 to 2096, in seconds and in milliseconds.
-SECONDS_RANGE = (10**9, 4 * 10**9)
 
 
 def state(query: Query, running: StreamingQuery) -> Verdict:
@@ -121,7 +116,7 @@ class _Size:
 def _after(query: Query, running: StreamingQuery, records: list[Sent], days: int = 0) -> _Size:
     last = running.lastProgress.batchId if running.lastProgress else -1
     time_ms = round(time.time() * 1000) + days * DAY_SECONDS * 1000 if days else 0
-    query.trial.send([_moved(record, days) for record in records] if days else records, time_ms=time_ms)
+    query.trial.send([moved(record, days * DAY_SECONDS) for record in records] if days else records, time_ms=time_ms)
     query.trial.wait_for_commit(running)
     query.trial.received()
     batches = [progress.stateOperators for progress in running.recentProgress if progress.batchId > last]
@@ -139,31 +134,6 @@ def _grows(numbers: list[int]) -> bool:
 
 def _watermark(running: StreamingQuery) -> str:
     return str(running.lastProgress.eventTime.get("watermark", "")) if running.lastProgress else ""
-
-
-def _moved(sample: Sent, days: int) -> Sent:
-    fields = fields_of(sample)
-    if not fields:
-        return sample
-    moved = {name: _later(name, value, days) for name, value in fields.items()}
-    return sample if moved == fields else Sent(json.dumps(moved).encode(), sample.key, sample.headers)
-
-
-def _later(name: str, value: Any, days: int) -> Any:
-    if isinstance(value, dict):
-        return {part: _later(part, inner, days) for part, inner in value.items()}
-    if isinstance(value, str):
-        try:
-            return (datetime.fromisoformat(value) + timedelta(days=days)).isoformat()
-        except ValueError:
-            return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        low, high = SECONDS_RANGE
-        if low <= value <= high and is_time(name):
-            return value + days * DAY_SECONDS
-        if low * 1000 <= value <= high * 1000:
-            return value + days * DAY_SECONDS * 1000
-    return value
 
 
 def _wrong(place: Place, evidence: str, fix: str, page: str = PAGE) -> Verdict:

@@ -10,6 +10,7 @@ import faulthandler
 import io
 import logging
 import os
+import re
 import shutil
 import sys
 import threading
@@ -247,3 +248,15 @@ def _sleep_of(recording: Recording, sleep: Callable[[float], None]) -> Callable[
             end_job()
 
     return rest
+
+
+def lost(log: str, target: str, status: int) -> str:
+    """Return why the child process ended without a result. `log` is the child's output."""
+    lines = [line for line in log.splitlines() if line.strip()]
+    if re.search(r"^Timeout \(\d+:\d+:\d+", log, re.MULTILINE):
+        found = re.search(rf'File "[^"]*{re.escape(Path(target).name)}", line (\d+)', log)
+        place = f"{target}:{found[1]}" if found else target
+        what = f"was still running after {JOB_SECONDS:g} s and did not wait for a query"
+        return f"{place}: the job {what}; prove the function that builds the query"
+    last = f" ({lines[-1][:300]})" if lines else ""
+    return f"{target} ended the process of prove with status {status}{last}; call sys.exit, not os._exit"

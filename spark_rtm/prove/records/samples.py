@@ -2,10 +2,11 @@
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
@@ -25,6 +26,9 @@ TIME_NAMES = ("ts", "time", "timestamp", "at", "date")
 UNITS = ("ms", "millis", "seconds", "us", "micros")
 MAX_FIELDS, MAX_VALUES, MAX_RECORDS = 4, 8, 60
 MAX_HEADER = 20
+# Epoch times between 2001 and 2100, in seconds and in milliseconds.
+EPOCH = (10**9, 4 * 10**9)
+FRACTION = re.compile(r"\.\d+")
 DEFAULT = (Sent(b'{"id":"a1","value":1}', b"a1"), Sent(b"1", b"a1"))
 """Records for a query without a schema."""
 
@@ -101,6 +105,51 @@ def is_time(name: str) -> bool:
     """Return whether a field name suggests a time, such as `event_ts` and `sent_at_ms`, but not `length_ms`."""
     words = name.lower().replace("-", "_").split("_")
     return words[-2 if words[-1] in UNITS and len(words) > 1 else -1] in TIME_NAMES
+
+
+def moved(sample: Sent, seconds: float) -> Sent:
+    """Return a record whose times are later by some seconds."""
+    fields = fields_of(sample)
+    if not fields:
+        return sample
+    changed = {name: _later(name, value, seconds) for name, value in fields.items()}
+    return sample if changed == fields else replace(sample, value=json.dumps(changed).encode())
+
+
+def varied(sample: Sent) -> Sent:
+    """Return a record with other numbers, which a shorter type cannot hold, but the same texts and times."""
+    fields, more = fields_of(sample) or {}, {int: 100_003, float: 0.123456789}
+    changed = {name: value + more.get(type(value), 0) for name, value in fields.items() if _is_amount(name, value)}
+    return replace(sample, value=json.dumps(fields | changed).encode()) if changed else sample
+
+
+def _is_amount(name: str, value: Any) -> bool:
+    return type(value) in {int, float} and not is_time(name) and abs(value) < EPOCH[0]
+
+
+def _later(name: str, value: Any, seconds: float) -> Any:
+    if isinstance(value, dict):
+        return {part: _later(part, inner, seconds) for part, inner in value.items()}
+    if isinstance(value, str):
+        return _later_text(value, seconds)
+    low, high = EPOCH
+    if type(value) is not int or value < low:
+        return value
+    in_ms = value + round(seconds * 1000) if low * 1000 <= value <= high * 1000 else value
+    return value + round(seconds) if value <= high and is_time(name) else in_ms
+
+
+def _later_text(value: str, seconds: float) -> str:
+    """Return a time in the same format as `value`, or `value` if it is not a time."""
+    try:
+        later = datetime.fromisoformat(value) + timedelta(seconds=seconds)
+    except (ValueError, OverflowError):
+        return value
+    if len(value) <= len("2026-11-28"):
+        return later.date().isoformat()
+    text, digits = later.isoformat(value[10], "microseconds"), FRACTION.search(value)
+    text = FRACTION.sub(lambda found: found[0][: len(digits[0]) if digits else 0], text)
+    return text.replace("+00:00", "Z") if value.endswith("Z") else text
 
 
 def _record(line: str) -> Sent:

@@ -1,0 +1,272 @@
+"""Both versions of a job, each in a process of its own: run a schedule on them, and read their results."""
+
+import contextlib
+import os
+import pickle
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark_rtm.kafka.consumer import read_topic
+from spark_rtm.prove.against.compare import Facts
+from spark_rtm.prove.against.schedule import LAST, Batch
+from spark_rtm.prove.against.version import Version, VersionError
+from spark_rtm.prove.engine import Bench, session
+from spark_rtm.prove.job import runner
+from spark_rtm.prove.job.target import Job
+from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.services.child import Child, running, start_child, wait_until_ready
+from spark_rtm.services.kafka import LocalKafka
+from spark_rtm.services.packages import package_jars
+from spark_rtm.services.run_folder import new_folder
+from spark_rtm.testing.records import Received, Sent, received
+
+PROGRAM = f"import pathlib, sys; from {__name__} import main; main(pathlib.Path(sys.argv[1]))"
+ORDER, LOG, PORT = "order.pickle", "spark.log", "port"
+START_SECONDS, KILL_SECONDS = 120.0, 20.0
+OLD, NEW = 0, 1
+
+Make = Callable[[SparkSession, Path], Callable[..., Any]]
+"""
+Returns a function, for a session and the folder of the process.
+
+The function takes the name of a method and its arguments, and calls the method. `Make` can be pickled.
+"""
+Results = tuple[list[Received], list[Received]]
+"""The results of the old and of the new version."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The results of both versions for one schedule, or their errors."""
+
+    results: Results
+    opened: list[Received]
+    """Results of the new version for the last records, whose windows are still open."""
+    errors: tuple[str, str] = ("", "")
+
+
+@dataclass
+class Pair:
+    """Both versions of a job."""
+
+    paths: tuple[Path, Path]
+    versions: Sequence["Version | OtherProcess"]
+    kafka: str
+    folder: Path
+    again: Callable[[], Sequence["Version | OtherProcess"]] | None = None
+    """Returns both versions in new processes. Without it, the versions share this process, and nothing kills them."""
+    numbers: tuple[int, int] = (0, 0)
+    """The compared query of each version."""
+    targets: tuple[str, str] = ("", "")
+    """The topics that contain the results of these queries."""
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
+        """Call a method of both versions. Other processes work at the same time."""
+        with ThreadPoolExecutor(2 if self.again else 1) as pool:
+            calls = [pool.submit(version.call, name, *arguments) for version in self.versions]
+            # If both fail, only the first error is reported.
+            return calls[OLD].result(), calls[NEW].result()
+
+    def choose(self, numbers: tuple[int, int], samples: Mapping[str, list[Sent]]) -> tuple[Facts, Facts]:
+        """Prepare a query of each version, and return the facts about them."""
+        self.numbers = numbers
+        old, new = (v.call("choose", n, samples) for v, n in zip(self.versions, numbers, strict=True))
+        self.targets = (old.target, new.target)
+        return old, new
+
+    def run(self, batches: Sequence[Batch], stop_after: int = -1) -> Outcome:
+        """Run a schedule on new checkpoints. Both versions stop and start again after the batch `stop_after`."""
+        path, errors, parts = self._begin(), ["", ""], list[Results]()
+        try:
+            for number, batch in enumerate(batches):
+                if batch.inputs[0].kind == LAST and not parts:
+                    parts.append(self._taken())
+                self._commit(self.versions[NEW].call("send", batch), errors)
+                if any(errors):
+                    break
+                if number == stop_after:
+                    self.both("stop")
+                    self.both("start", path)
+        finally:
+            self.both("stop")
+        parts.append(self._taken())
+        return Outcome(_joined(parts), parts[-1][NEW] if len(parts) > 1 else [], (errors[OLD], errors[NEW]))
+
+    def kill(self, batches: Sequence[Batch]) -> Results:
+        """Run a schedule, kill both processes before they commit a batch in the middle, and start both again."""
+        if self.again is None:
+            raise AssertionError("internal error: the versions share this process")
+        path, errors, middle = self._begin(), ["", ""], len(batches) // 2 - 1
+        for batch in batches[:middle]:
+            self._commit(self.versions[NEW].call("send", batch), errors)
+        parts, ends = [self._taken()], self.versions[NEW].call("send", batches[middle])
+        with ThreadPoolExecutor(1) as pool:
+            committing = pool.submit(self.versions[OLD].call, "commit", ends)
+
+            def is_written() -> bool:
+                parts.append(self._taken())
+                old, new = _joined(parts[1:])
+                return bool(new) and (bool(old) or committing.done())
+
+            with contextlib.suppress(TimeoutError):
+                wait_until(is_written, KILL_SECONDS, "results before the kill")
+            for version in self.versions:
+                version.kill()
+            with contextlib.suppress(RuntimeError):
+                committing.result()
+        parts.append(self._taken())
+        self.versions = self.again()
+        self.both("record")
+        self.choose(self.numbers, {})
+        self.both("start", path)
+        self._commit(ends, errors)
+        for batch in batches[middle + 1 :]:
+            ends |= self.versions[NEW].call("send", batch)
+            self._commit(ends, errors)
+        self.both("stop")
+        if any(errors):
+            raise VersionError(errors[OLD] or errors[NEW])
+        return _joined([*parts, self._taken()])
+
+    def _begin(self) -> str:
+        """Delete all records, start both versions on new checkpoints, and return the name of these."""
+        self.versions[NEW].call("forget")
+        self._taken()
+        path = str(self.folder / uuid.uuid4().hex[:8])
+        self.both("start", path)
+        return path
+
+    def _commit(self, ends: dict[tuple[str, int], int], errors: list[str]) -> None:
+        """Let both versions commit all records at the same time, and keep their errors."""
+
+        def call(number: int) -> None:
+            try:
+                self.versions[number].call("commit", ends)
+            except VersionError as error:
+                errors[number] = str(error)
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(call, (OLD, NEW)))
+
+    def _taken(self) -> Results:
+        """Return the results since the last call."""
+        found = list[list[Received]]()
+        for target in self.targets:
+            messages = read_topic(self.kafka, target)
+            found.append([received(message) for message in messages[self.seen.get(target, 0) :]])
+            self.seen[target] = len(messages)
+        return found[OLD], found[NEW]
+
+
+def _joined(parts: Sequence[Results]) -> Results:
+    return [one for part in parts for one in part[OLD]], [one for part in parts for one in part[NEW]]
+
+
+@contextlib.contextmanager
+def started(jobs: tuple[Job, Job], partitions: int, slots: int, packages: Sequence[str]) -> Iterator[Pair]:
+    """Yield both versions of a job, the old one first, each in a process with Spark, and a broker for both."""
+    # Both processes would fetch them at the same time.
+    package_jars(packages)
+    folder = new_folder("prove")
+    with running(LocalKafka()) as broker, contextlib.ExitStack() as stack:
+
+        def start() -> list[OtherProcess]:
+            versions = list[OtherProcess]()
+            for number, job in enumerate(jobs):
+                make = partial(_version, broker.bootstrap_servers, job, number, partitions)
+                versions.append(other_process(make, job.path, slots, packages, folder))
+            for version in versions:
+                stack.callback(version.kill)
+            for version in versions:
+                version.connect()
+            return versions
+
+        yield Pair((jobs[OLD].path, jobs[NEW].path), start(), broker.bootstrap_servers, folder, start)
+
+
+def _version(
+    kafka: str, job: Job, number: int, partitions: int, spark: SparkSession, folder: Path
+) -> Callable[..., Any]:
+    return Version(Bench(spark, kafka, folder), job, number == NEW, partitions).call
+
+
+@dataclass
+class OtherProcess:
+    """A process with Spark and the object."""
+
+    child: Child
+    folder: Path
+    job: str
+    """The file that the object runs, for a message."""
+    secret: bytes
+    connection: Connection | None = field(default=None, init=False)
+
+    def connect(self) -> None:
+        """Wait until Spark runs in the process."""
+        port = self.folder / PORT
+        wait_until_ready(self.child, port.exists, START_SECONDS)
+        self.connection = Client(("127.0.0.1", int(port.read_text())), authkey=self.secret)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a method of the object, and raise its error."""
+        if self.connection is None:
+            self.connect()
+        try:
+            self.connection.send((name, arguments))  # type: ignore[union-attr]
+            found = self.connection.recv()  # type: ignore[union-attr]
+        except (EOFError, OSError) as error:
+            log, status = self.child.log_path.read_text(errors="replace"), self.child.supervisor.wait()
+            raise runner.JobLostError(runner.lost(log, self.job, status)) from error
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def kill(self) -> None:
+        """Kill the process and its JVM."""
+        self.child.kill()
+
+
+def other_process(make: Make, job: Path, slots: int, packages: Sequence[str], parent: Path) -> OtherProcess:
+    """Start a process with Spark and the object that `make` returns. The caller kills it."""
+    folder, secret = Path(tempfile.mkdtemp(prefix="other-process-", dir=parent)), os.urandom(16)
+    (folder / ORDER).write_bytes(pickle.dumps((make, slots, packages, secret)))
+    # The process must import the user's modules from the same folders as this process.
+    paths = os.pathsep.join(path for path in sys.path if path)
+    env = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
+    child = start_child(f"Spark for {job.name}", command, log_path=folder / LOG, env=env)
+    return OtherProcess(child, folder, str(job), secret)
+
+
+def main(folder: Path) -> None:
+    """Start Spark, make the object, and obey the process that has started this one."""
+    make, slots, packages, secret = pickle.loads((folder / ORDER).read_bytes())
+    runner.limit_seconds = runner.JOB_SECONDS
+    call = make(session(slots, packages), folder)
+    with Listener(("127.0.0.1", 0), authkey=secret) as listener:
+        partial = folder / f"{PORT}.partial"
+        partial.write_text(str(listener.address[1]))
+        partial.rename(folder / PORT)
+        with listener.accept() as connection, contextlib.suppress(EOFError):
+            while True:
+                connection.send(_result(call, *connection.recv()))
+
+
+def _result(call: Callable[..., Any], name: str, arguments: Sequence[Any]) -> Any:
+    try:
+        return call(name, *arguments)
+    except QueryFailedError as error:  # which pickle cannot restore
+        return RuntimeError(str(error))
+    except Exception as error:  # noqa: BLE001 - the other process raises it
+        return error if isinstance(error, RuntimeError | ValueError) else RuntimeError(repr(error))
