@@ -339,6 +339,17 @@ def test_job_that_is_killed_at_a_step_writes_each_result_once(kafka: str, tmp_pa
         kills.kill(job, step)
 
 
+def test_late_record_of_an_older_batch_leaves_later_transactions_open(kafka: str, tmp_path: Path) -> None:
+    """A paused driver can write the record of its transaction after another driver has begun one with the same id."""
+    with killed_job(kafka, tmp_path) as job:
+        kills.at_step("after rename .*/commits/[2-9]", job, restarts=False)
+        for path in tmp_path.glob("*/transactions/[0-9]*-[2-9]-*"):
+            partition, batch, *_ = path.name.split("-")
+            path.with_name(f"{partition}-{int(batch) - 2}-1-987654321-0").touch()
+        job.kill()
+        job.start()
+
+
 @pytest.mark.parametrize("source_format", ["kafka", control.SOURCE])
 def test_source_reads_committed_records_across_aborted_ones(
     spark: SparkSession, kafka: str, tmp_path: Path, source_format: str

@@ -323,7 +323,7 @@ object Transactions {
     val threads = Executors.newCachedThreadPool { task =>
       val thread = new Thread(task, "rtm-exactly-once"); thread.setDaemon(true); thread
     }
-    // Without this wait, a program could exit and leave its last batch's transactions open until it runs again.
+    // Without this wait, a program could exit and leave its last batch's transactions open until its next start.
     sys.addShutdownHook { threads.shutdown(); threads.awaitTermination(10, TimeUnit.SECONDS) }
     threads
   }
@@ -359,11 +359,10 @@ object Transactions {
 
   /** Commit prepared transactions whose batches are before `next` and in the offset log. Abort all others. */
   def settle(settings: Settings, open: Seq[Prepared], next: Long, records: Records): Unit =
-    open.groupBy(one => (one.partition, one.batch)).toSeq.sortBy(_._1).foreach { case ((partition, batch), attempts) =>
+    open.groupBy(one => (one.partition, one.batch)).toSeq.sortBy(_._1).foreach { case (_, attempts) =>
       attempts.filter(one => one.batch < next && records.isInOffsetLog(one)) match {
-        case Seq() =>
-          val producer = settings.producer(settings.id(partition, batch))
-          try producer.initTransactions() finally producer.close()
+        // A paused driver can have written its record later than another driver began a transaction with the same id.
+        case Seq() => attempts.foreach(end(settings, _)(_.abortTransaction()))
         case valid => commitOne(settings, valid)
       }
       attempts.foreach(records.delete)
@@ -371,15 +370,18 @@ object Transactions {
 
   /** Commit the only attempt that the brokers have not aborted. */
   private def commitOne(settings: Settings, attempts: Seq[Prepared]): Unit = {
-    val errors = attempts.flatMap { one =>
-      val producer = settings.producer(settings.id(one.partition, one.batch))
-      try { Resumed.resume(producer, new ProducerIdAndEpoch(one.producer, one.epoch)); producer.commitTransaction(); None }
-      catch {
-        case error @ (_: InvalidTxnStateException | _: ProducerFencedException | _: InvalidProducerEpochException |
-            _: InvalidPidMappingException) => Some(new LostTransactionException(settings, one, error))
-      } finally producer.close()
-    }
+    val errors = attempts.flatMap(one => end(settings, one)(_.commitTransaction()).map(new LostTransactionException(settings, one, _)))
     if (errors.size == attempts.size) throw errors.head
+  }
+
+  /** End a transaction, or return why it has already ended. Later transactions with the same id stay open. */
+  private def end(settings: Settings, one: Prepared)(how: Client => Unit): Option[Throwable] = {
+    val producer = settings.producer(settings.id(one.partition, one.batch))
+    try { Resumed.resume(producer, new ProducerIdAndEpoch(one.producer, one.epoch)); how(producer); None }
+    catch {
+      case error @ (_: InvalidTxnStateException | _: ProducerFencedException | _: InvalidProducerEpochException |
+          _: InvalidPidMappingException) => Some(error)
+    } finally producer.close(Duration.ZERO) // a producer whose transaction has ended otherwise would try to abort it forever
   }
 
   def add(one: Transaction): Unit = {
