@@ -20,21 +20,14 @@ def test_map_names_every_entry_of_the_top_level() -> None:
     assert {"surprise"} == unnamed({*entries, "surprise"}, MAP)
 
 
-def test_folder_is_described_by_its_docstring_and_counted(tmp_path: Path) -> None:
+def test_folders_and_modules_are_described_by_their_docstrings(tmp_path: Path) -> None:
     (tmp_path / "examples/new/deep/deeper").mkdir(parents=True)
     for name, docstring in {"new": "Jobs\nof a kind.\n\nMore.", "new/deep": "Deep.", "new/deep/deeper": "No."}.items():
         (tmp_path / "examples" / name / "__init__.py").write_text(f'"""{docstring}"""')
-        (tmp_path / "examples" / name / "job.py").touch()
+        (tmp_path / "examples" / name / "job.py").write_text('"""Lint\neach file.\n\nMore."""')
 
     assert [
         "| [`examples/new`](examples/new/) | Jobs of a kind. | 3 |",
         "| [`examples/new/deep`](examples/new/deep/) | Deep. | 2 |",
     ] == (folders(tmp_path, "").splitlines()[2:])
-
-
-def test_module_is_described_by_the_first_paragraph_of_its_docstring(tmp_path: Path) -> None:
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts/__init__.py").touch()
-    (tmp_path / "scripts/hook.py").write_text('"""Lint\neach file.\n\nMore."""')
-
-    assert "- `scripts/hook.py`: Lint each file." == modules(tmp_path, "")
+    assert "- `examples/new/job.py`: Lint each file." in modules(tmp_path, "").splitlines()
