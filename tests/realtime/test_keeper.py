@@ -142,9 +142,7 @@ def test_interrupted_first_commit_is_repeated_and_counts_each_row_once(
     assert not hidden.exists()
 
 
-def test_second_writer_ends_all_queries_in_the_middle_of_a_batch(
-    spark: SparkSession, kafka: str, tmp_path: Path
-) -> None:
+def test_second_writer_ends_all_queries_within_a_batch(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
     """An entry of another process in the log of a checkpoint ends the keeper, which commits no other query's batch."""
     topics = (new_topic(kafka, 1), new_topic(kafka, 1))
     names = ("first", "second")
@@ -260,11 +258,7 @@ def test_signal_ends_the_call_with_all_queries_drained(
 
     Without time to drain, the query stops in the middle of a batch.
     """
-    topics, started = (new_topic(kafka, 1), new_topic(kafka, 1)), list[StreamingQuery]()
-
-    def starter() -> StreamingQuery:
-        started.append(start(spark, kafka, topics, tmp_path, SOURCE))
-        return started[-1]
+    topics = (new_topic(kafka, 1), new_topic(kafka, 1))
 
     def press(number: int) -> None:
         produce(kafka, topics[0], [(0, b"%d" % number)])
@@ -274,10 +268,11 @@ def test_signal_ends_the_call_with_all_queries_drained(
     for number, deadline_seconds in ((1, 30), (2, 30), (3, 0)):
         thread = threading.Thread(target=press, args=(number,))
         thread.start()
-        keep(spark, {"numbers": starter}, deadline_seconds=deadline_seconds)
+        starters = {"numbers": partial(start, spark, kafka, topics, tmp_path, SOURCE)}
+        keep(spark, starters, deadline_seconds=deadline_seconds)
         thread.join()
 
-    assert [(False, None)] * 3 == [(query.isActive, query.exception()) for query in started]
+    assert [] == spark.streams.active
     assert ["1", "2", "3"] == texts_of(kafka, topics[1])
     messages = [record.getMessage() for record in caplog.records]
     assert ["query 'numbers' stops in the middle of a batch"] == [text.partition(",")[0] for text in messages]
