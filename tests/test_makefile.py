@@ -12,7 +12,6 @@ FIRST = {"quickstart", "demo", "check", "test", "generate", "help-all"}
 
 @pytest.mark.parametrize(("command", "listed"), [((), FIRST), (("help-all",), TARGETS)], ids=["make", "make help-all"])
 def test_list_of_commands_fits_into_120_columns(command: tuple[str, ...], listed: set[str]) -> None:
-    """`make` lists the commands of a newcomer, each in one line."""
     # `make test` passes its own options to the programs that it starts.
     outside = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(["make", *command], cwd=ROOT, env=outside, capture_output=True, text=True, check=True)

@@ -19,7 +19,6 @@ def test_long_command_shows_its_newest_package_and_its_time() -> None:
 
 
 def test_short_command_is_silent_and_failed_one_is_not(capsys: pytest.CaptureFixture[str]) -> None:
-    """A short command prints nothing; a failed one prints its output and keeps its status."""
     script = "import sys; print('no index'); sys.exit(int(sys.argv[1]))"
     statuses = [progress.main(["Packages", sys.executable, "-c", script, status]) for status in ("0", "3")]
 
