@@ -41,10 +41,10 @@ is_set = $(filter-out 0,$(1))
 SHARED_OPTIONS = $(if $(DURATION),--duration $(DURATION)) $(if $(RATE),--rate $(RATE)) $(if $(call is_set,$(PUBLISH)),--publish)
 DEMO_OPTIONS = $(SHARED_OPTIONS) $(if $(TRIGGER),--trigger $(TRIGGER)) $(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) \
 	$(if $(call is_set,$(COMPARE)),--compare) $(if $(MASTER),--master $(MASTER)) $(if $(call is_set,$(CLUSTER)),--cluster) \
-	$(if $(TABLE),--table $(TABLE))
+	$(if $(TABLE),--table $(TABLE)) $(if $(call is_set,$(EXACTLY_ONCE)),--exactly-once $(EXACTLY_ONCE))
 CHAOS_OPTIONS = $(SHARED_OPTIONS) $(if $(SEED),--seed $(SEED)) $(if $(FAULTS),--faults $(FAULTS)) \
 	$(if $(PYTHON_TRIGGER),--python-trigger $(PYTHON_TRIGGER)) $(if $(call is_set,$(CLUSTER)),--cluster) \
-	$(if $(call is_set,$(STANDBY)),--standby) $(CHAOS)
+	$(if $(call is_set,$(STANDBY)),--standby) $(if $(call is_set,$(EXACTLY_ONCE)),--exactly-once $(EXACTLY_ONCE)) $(CHAOS)
 BENCH_OPTIONS = $(SHARED_OPTIONS) $(if $(call is_set,$(QUICK)),--quick) $(if $(FILTER),--filter "$(FILTER)") $(BENCH)
 
 define NO_PACKAGES
@@ -143,10 +143,10 @@ $(VENV)/archives: $(VENV)/installed | packages
 quickstart: setup ## send ten records through one query in both modes (1 min, the first time 3 min)
 	@$(PY) -m examples.quickstart
 
-demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch PYTHON_TRIGGER=real-time COMPARE=1 TABLE=parquet|delta CLUSTER=1 MASTER PUBLISH=1
+demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=records/s TRIGGER=real-time|micro-batch PYTHON_TRIGGER=real-time COMPARE=1 TABLE=parquet|delta CLUSTER=1 MASTER EXACTLY_ONCE=1 PUBLISH=1
 	@$(PY) -m examples.attribution.demo $(DEMO_OPTIONS)
 
-chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 PUBLISH=1
+chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 EXACTLY_ONCE=1 PUBLISH=1
 	@$(PY) -m benchmarks.chaos $(CHAOS_OPTIONS)
 
 soak: setup ## run the pipeline for two hours, compare all results with a replay, and report growing resources; DURATION=seconds RATE=records/s PUBLISH=1

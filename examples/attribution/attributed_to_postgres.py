@@ -90,7 +90,7 @@ class ResultsConsumer:
             self._consumer.assign([TopicPartition(self._state.topic, p, at) for p, at in self._next.items()])
             self._consume_until(self._finish.is_set)
             ends = end_offsets(self._consumer, self._consumer.assignment())
-            self._consume_until(lambda: all(self._next[partition] >= end for (_, partition), end in ends.items()))
+            self._consume_until(lambda: self._has_read(ends))
             self._save_offsets()
         except BaseException as failure:
             error = failure
@@ -136,6 +136,11 @@ class ResultsConsumer:
             if error.args[0].code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its documented name
                 first_offsets(self._consumer, self._state, self._next)  # raises an error that lists the lost records
             raise
+
+    def _has_read(self, ends: dict[tuple[str, int], int]) -> bool:
+        # Only positions pass the markers of transactions, but they are negative before a partition's first record.
+        positions = {at.partition: at.offset for at in self._consumer.position(self._consumer.assignment())}
+        return all(max(positions[number], self._next[number]) >= end for (_, number), end in ends.items())
 
     def _store(self, message: Message) -> None:
         partition, offset = message.partition() or 0, message.offset() or 0

@@ -29,6 +29,7 @@ from examples.attribution.topics import (
 )
 from examples.attribution.touches_to_credit import touches_to_credit
 from spark_rtm.realtime.control import source_format
+from spark_rtm.realtime.exactly_once import to_kafka
 from spark_rtm.realtime.failures import SLOW_PYTHON
 from spark_rtm.realtime.keeper import Starter
 from spark_rtm.realtime.queries import KAFKA_SINK, wait_until
@@ -102,9 +103,10 @@ def query_starters(
     load the machine.
     """
     servers = {"kafka.bootstrap.servers": bootstrap_servers}
+    level = {"kafka.isolation.level": "read_committed"} if settings.exactly_once else {}
 
     def read(*topics: str) -> DataFrame:
-        source = spark.readStream.format(source_format()).options(**SOURCE_OPTIONS, **servers)
+        source = spark.readStream.format(source_format()).options(**SOURCE_OPTIONS, **servers, **level)
         return source.option("subscribe", ",".join(settings.topic(topic) for topic in topics)).load()
 
     ticks = read(TICKS_TOPIC) if settings.python_trigger == "real-time" else None
@@ -114,11 +116,9 @@ def query_starters(
     slow_starting = micro_batch_with_python(streams, settings)
 
     def starter(query: PipelineQuery) -> Starter:
-        writer = streams[query].writeStream.format("kafka").options(**sink_options, **servers)
-        if query.target:
-            writer = writer.option("topic", settings.topic(query.target))
+        sink, checkpoint = {**sink_options, **servers}, f"{checkpoint_dir}/{query.name}"
+        writer = _writer(query, streams[query], settings, checkpoint, sink)
         writer = writer.queryName(query.name).outputMode("update")
-        writer = writer.option("checkpointLocation", f"{checkpoint_dir}/{query.name}")
         writer = writer.trigger(**_trigger(query, settings))
 
         def start() -> StreamingQuery:
@@ -130,6 +130,17 @@ def query_starters(
 
     ordered = sorted(streams, key=lambda query: query.name not in slow_starting)
     return {query.name: starter(query) for query in ordered}
+
+
+def _writer(
+    query: PipelineQuery, rows: DataFrame, settings: Settings, checkpoint: str, sink: Mapping[str, str]
+) -> DataStreamWriter:
+    topic = settings.topic(query.target) if query.target else ""
+    if settings.exactly_once:
+        prefix = settings.topic_prefix + query.name
+        return to_kafka(rows, transactional_prefix=prefix, checkpoint=checkpoint, topic=topic, options=sink)
+    named = {"topic": topic} if topic else {}
+    return rows.writeStream.format("kafka").options(**sink, **named, checkpointLocation=checkpoint)
 
 
 def start_with_python(writer: DataStreamWriter, attempts: int = MAX_PYTHON_STARTS) -> StreamingQuery:

@@ -82,6 +82,12 @@ class Settings(TrafficSettings):
     """Seconds between two commits in real-time mode, at least 5. The trigger interval does not affect latency."""
     python_interval_seconds: float = 5
     """Trigger interval in seconds of micro-batch queries with Python processors. It delays timeouts and credit."""
+    exactly_once: float = 0
+    """
+    Seconds between two commits, if the queries write to Kafka exactly once. 0 means Spark's sink: at least once.
+
+    Readers of committed records, such as the next query, get each result after the commit that contains it.
+    """
     partitions: int = 2
     """Number of partitions per topic. Real-time mode needs one task slot per source partition."""
     shuffle_partitions: int = 2
@@ -128,6 +134,7 @@ class Settings(TrafficSettings):
             "python_trigger": (has_mode, f"'micro-batch' if trigger is {self.trigger!r}"),
             "interval_seconds": (self.interval_seconds >= 5, "at least 5, the minimum of real-time mode"),
             "python_interval_seconds": (self.python_interval_seconds >= 0, "0 (batches without a pause) or greater"),
+            "exactly_once": (self.exactly_once >= 0, "0 (at least once) or greater"),
             "time_scale": (self.time_scale >= 1, "a whole number of at least 1, as windows can only be shortened"),
             "pacing_shards": (
                 self.pacing_shards >= 1,

@@ -61,7 +61,7 @@ def main() -> None:
     standby = Standby(Path(lock_path[0]), starters) if lock_path else None
     has_ticks = settings.python_trigger == "real-time"
     with ticking(servers, settings.topic(TICKS_TOPIC)) if has_ticks else nullcontext():
-        keep(spark, starters(Path(settings.checkpoint_dir)), limits=LIMITS, standby=standby)
+        keep(spark, starters(Path(settings.checkpoint_dir)), None, LIMITS, standby, commit_every=settings.exactly_once)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from examples.attribution.audit.run_log import RunLog
 from examples.attribution.credit.models import CreditRules
 from spark_rtm.measure import percentiles
 
-HOPS = ("kafka_to_events", "events_to_attributed", "end to end", "from intended send")
+VISIBLE = "until committed"
+HOPS = ("kafka_to_events", "events_to_attributed", "end to end", VISIBLE, "from intended send")
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
 
     Records are selected by intended send time, because a selection by arrival time would hide stalls. If `newest` is
     set, only the `newest` most recently read source records count. A hop starts when the broker appends the input
-    record and ends when the broker appends the first output record.
+    record and ends when the broker appends the first output record. `VISIBLE` ends when a reader of committed records
+    has the result, and is measured if the queries write exactly once.
     """
     values: dict[str, list[int]] = {hop: [] for hop in HOPS}
     for src, source in islice(reversed(log.sources.items()), newest):
@@ -43,6 +45,7 @@ def hop_latencies(log: RunLog, sent_from: float = 0, newest: int | None = None) 
         if result_at is not None:
             values["events_to_attributed"].append(result_at - event.appended_at)
             values["end to end"].append(result_at - source.appended_at)
+            values[VISIBLE] += [at - source.appended_at for at in (log.visible_at.get(src),) if at]
             values["from intended send"].append(result_at - source.t0)
     return [order_statistics(hop, latencies_ms) for hop, latencies_ms in values.items() if latencies_ms]
 

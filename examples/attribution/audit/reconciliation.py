@@ -12,6 +12,7 @@ from examples.attribution.credit.rule import Conversion, OrderCredit
 from examples.attribution.events import STEPS
 from examples.attribution.pacing.rule import Goal, count_slots
 from examples.attribution.settings import Settings
+from examples.attribution.topics import ATTRIBUTED_TOPIC, PACING_TOPIC
 from spark_rtm.realtime.limits import MAX_RAW_BYTES
 
 FAMILY_OF_KIND = {"request": "requests", "impression": "impressions", "click": "clicks"}
@@ -87,6 +88,7 @@ def reconcile(
             for result_id in sorted(log.conflicts)
         ),
         *(f"record {src} was not written by the pipeline: a field or a header is missing" for src in log.unreadable),
+        *(_differences_from_exactly_once(log, settings) if settings.exactly_once else ()),
     ]
     delivered = Counter[str]()
     for count in slots:
@@ -110,6 +112,16 @@ def _decoding_differences(log: RunLog) -> Iterator[str]:
             yield f"record {src} is labeled 'malformed', but was accepted"
     routed = log.events.keys() | log.rejects.keys()
     yield from (f"record {src} is not in a source topic" for src in routed - log.sources.keys())
+
+
+def _differences_from_exactly_once(log: RunLog, settings: Settings) -> Iterator[str]:
+    """Yield repeated and outdated rows that a consumer of committed records gets."""
+    yield from (f"{topic} contains {count} rows twice" for topic, count in sorted(log.duplicates.items()))
+    # Two queries write to `ad-attributed`, so their rows for one result can arrive in either order.
+    outdated = sorted((topic, count) for topic, count in log.outdated.items() if topic != ATTRIBUTED_TOPIC)
+    yield from (f"{topic} contains {count} rows after newer ones" for topic, count in outdated)
+    if settings.trigger == "real-time" and log.written[PACING_TOPIC] != log.written["slots"]:
+        yield f"{PACING_TOPIC} contains {log.written[PACING_TOPIC]} rows for {log.written['slots']} rows of ad slots"
 
 
 def _differences(kind: str, found: Mapping[str, Row], expected: Mapping[str, Row], shown: str) -> Iterator[str]:

@@ -61,14 +61,14 @@ class RunLog:
         """Users with a tombstone in `ad-erasures`."""
         self.counts: dict[str, Row] = {}
         """The newest version of each count in `ad-pacing`, by result id."""
-        self.first_result_at: dict[str, int] = {}
-        """Append time of each record's first result, by `src`."""
-        self.duplicates: Counter[str] = Counter()
-        """Number of duplicates that the at-least-once sink wrote, by topic."""
+        # By `src`: the time of each record's first result, as appended, and as seen by a reader of committed records.
+        self.first_result_at, self.visible_at = dict[str, int](), dict[str, int]()
+        # By topic: the number of duplicates that the at-least-once sink wrote, and of rows after a newer version.
+        self.duplicates, self.outdated = Counter[str](), Counter[str]()
         # By result id: the deadline of each pending ad slot, and the first append times of its timeout and of the
         # final credit of an order.
         self.deadlines, self.unfilled_at, self.final_at = dict[str, int](), dict[str, int](), dict[str, int]()
-        # Number of records in `ad-attributed`, `ad-credits` and `ad-pacing`, counting every version.
+        # Number of records in `ad-attributed`, `ad-credits` and `ad-pacing`, and of rows of slots, in all versions.
         self.written: Counter[str] = Counter()
         # Positions of records in the pipeline's topics that the pipeline cannot have written.
         self.unreadable: list[str] = []
@@ -103,6 +103,7 @@ class RunLog:
         """Add a record of `ad-attributed`."""
         self.written[ATTRIBUTED_TOPIC] += 1
         src, result_id = result["src"], result["result_id"]
+        self.written["slots"] += result["kind"] == "slot"
         if src not in self.first_result_at and result["kind"] != "slot":
             self.first_result_at[src] = appended_at
         if result["kind"] == "slot" and result.get("deadline"):
@@ -175,6 +176,8 @@ class RunLog:
             self.duplicates[topic] += 1
             if row != known:
                 self.conflicts.add(result_id)
+        else:
+            self.outdated[topic] += 1
 
 
 def credit_key(conversion: Row) -> str:

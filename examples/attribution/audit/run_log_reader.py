@@ -1,5 +1,7 @@
 """Read all topics of a run from Kafka into a `RunLog`, without Spark."""
 
+import time
+
 from confluent_kafka import Message
 
 from examples.attribution.audit.run_log import Row, RunLog, SourceRecord
@@ -32,7 +34,7 @@ class RunLogReader:
 
     def __init__(self, bootstrap_servers: str, settings: Settings, partitions: dict[str, int]) -> None:
         """Assign all partitions. `partitions` maps topic names without their prefix to numbers of partitions."""
-        self.log = RunLog()
+        self.log, self._exactly_once = RunLog(), bool(settings.exactly_once)
         self._names = {settings.topic(name): name for name in TOPICS}
         counts = {topic: partitions[name] for topic, name in self._names.items()}
         self._consumer = consumer_from_start(bootstrap_servers, counts, CONSUMER_CONF)
@@ -79,6 +81,8 @@ class RunLogReader:
             self.log.record_event(row, appended_at)
         elif name == ATTRIBUTED_TOPIC:
             self.log.record_result(row, appended_at)
+            if self._exactly_once:
+                self.log.visible_at.setdefault(row["src"], int(time.time() * 1000))
         elif name == CREDITS_TOPIC:
             self.log.record_credit(row, appended_at)
         elif name == PACING_TOPIC:

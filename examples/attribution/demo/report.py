@@ -82,6 +82,8 @@ def print_report(report: Report) -> None:
     for table in (_campaigns(report), _latencies(report)):
         console.print(table)
         console.print()
+    if settings.exactly_once:
+        _print(console, f"exactly once: each hop waits for the commit before it, every {settings.exactly_once:g} s")
     for name, pauses_ms in report.pauses_ms.items():
         _print(console, f"pauses of {name} at batch boundaries: {', '.join(map(str, pauses_ms[-MAX_PAUSES:]))} ms")
     if report.cpu:

@@ -218,6 +218,8 @@ def _queries(
         keeper.start()
         for name in _real_time(settings):
             assert_real_time(keeper.queries[name])
+        if settings.exactly_once:
+            keeper.commit_every(settings.exactly_once, threading.Event(), _real_time(settings))
         yield keeper
 
 
@@ -232,6 +234,8 @@ def _real_time(settings: Settings) -> list[str]:
 
 def _pauses_ms(keeper: Keeper, settings: Settings) -> dict[str, list[int]]:
     """Return the length (ms) of each pause between two batches, by query name."""
+    if settings.exactly_once:
+        return {}  # commands end the batches before their interval
     interval_ms = 1000 * settings.interval_seconds
     batches = {name: keeper.queries[name].recentProgress for name in _real_time(settings)}
     return {

@@ -61,11 +61,11 @@ def good_log(*, expired: str = "") -> RunLog:
     return log
 
 
-def outcome_of(log: RunLog, stored: dict[str, dict[str, Any]] | None = None) -> Reconciliation:
+def outcome_of(log: RunLog, stored: dict[str, Any] | None = None, settings: DemoSettings = SETTINGS) -> Reconciliation:
     """Return the reconciliation of a log. Without `stored`, the table is correct."""
     rows = good_log().results if stored is None else stored
     goals = [Goal(name, 1, T, T + 1000) for name in ("c", "other")]
-    return reconcile(log, SETTINGS, RULES, goals, rows)
+    return reconcile(log, settings, RULES, goals, rows)
 
 
 def test_correct_run_reconciles_and_counts_every_record() -> None:
@@ -222,8 +222,24 @@ def test_newest_version_counts_in_any_order_of_reading() -> None:
         log.record_result({"src": "s", "result_id": "a", "kind": "slot", "version": version, "code": str(version)}, T)
 
     assert "4" == log.results["a"]["code"]
-    assert {"ad-attributed": 1} == dict(log.duplicates)
+    assert {"ad-attributed": 1} == dict(log.duplicates) == dict(log.outdated)
     assert set() == log.conflicts
+
+
+def test_repeated_and_outdated_rows_are_differences_if_the_queries_write_exactly_once() -> None:
+    log, settings = good_log(), replace(SETTINGS, exactly_once=1)
+    log.written["ad-pacing"] = log.written["slots"]
+    assert [] == outcome_of(log, settings=settings).differences
+    slot = next(row for row in log.results.values() if row["kind"] == "slot")
+    for version in (-1, slot["version"]):
+        log.record_result({**slot, "version": version}, T)
+    log.outdated["ad-pacing"] = 1
+
+    expected = ["ad-attributed contains 1 rows twice", "ad-pacing contains 1 rows after newer ones"]
+    assert [*expected, "ad-pacing contains 2 rows for 4 rows of ad slots"] == outcome_of(
+        log, settings=settings
+    ).differences
+    assert [] == outcome_of(log).differences
 
 
 def test_credit_may_differ_only_before_its_newest_version() -> None:
