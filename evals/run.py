@@ -66,7 +66,7 @@ def table(verdicts: Sequence[Verdict]) -> str:
     ours = _right([verdict for verdict in verdicts if not verdict.raised_at])
     known = [verdict.read_bytes for verdict in verdicts if verdict.read_bytes is not None]
     read = f"{sum(known) / len(known):,.0f}" if known else UNKNOWN
-    summary = f"{_right(verdicts)} right (raised by others {others}, by this project {ours})"
+    summary = f"{_right(verdicts)} right (items raised by others: {others}; by this project: {ours})"
     header = f"{'item':{width}}  verdict  read bytes  seconds  reason"
     last = f"{summary}; mean bytes of the pack opened per answer: {read}"
     return "\n".join([header, *(_line(verdict, width) for verdict in verdicts), last])

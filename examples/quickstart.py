@@ -26,7 +26,7 @@ def shouts_of(clicks: DataFrame) -> DataFrame:
 
 
 def start(spark: SparkSession, servers: str, source: str, target: str, trigger: dict[str, Any]) -> StreamingQuery:
-    """Start the query. In real-time mode, check the task slots first, and the plan afterwards."""
+    """Start the query. In real-time mode, check the task slots before the start, and the plan after the start."""
     reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     stream = shouts_of(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
     writer = stream.writeStream.format("kafka").options(**KAFKA_SINK, topic=target).outputMode("update")

@@ -86,7 +86,7 @@ def _run(options: ChaosOptions) -> Outcome:
 
 
 def _kinds(options: ChaosOptions, *, is_mounted: bool) -> list[str]:
-    """Return the chosen kinds or, by default, all possible kinds. Raise RuntimeError if a chosen kind is impossible."""
+    """Return the chosen kinds or, by default, all possible kinds. Raise RuntimeError if one is impossible here."""
     if not is_mounted and "fill-disk" in options.chosen:
         raise RuntimeError(
             "fill-disk needs a small file system, which only root on Linux can mount; run the command as root on "

@@ -1,4 +1,4 @@
-"""Define the kinds of faults as context managers that last as long as their block, and draw a plan from a seed."""
+"""Define the kinds of faults, and generate a plan of faults from a seed. Each fault lasts for a `with` block."""
 
 import random
 import threading
@@ -28,7 +28,7 @@ CUT_SHARE = 0.02
 MAX_CONNECTIONS = 100
 MAX_DEVICE_ERROR_SECONDS = 600
 PAUSE_SECONDS, SLOW_SECONDS = (3, 10), (4, 10)
-"""Minimum and maximum duration of a pause, and of a slow connection."""
+"""Minimum and maximum seconds for which a process is suspended, and for which connections are slow."""
 # Clock jumps are at most these shares of the limits beyond which records are rejected, because records can also be late
 # for other reasons.
 PAST_SHARE, FUTURE_SHARE = 0.6, 0.8
@@ -49,7 +49,7 @@ class Fault:
     strength: float
     """A random number from 0 to 1. Depending on the kind, it determines the delay, the clock jump or the target."""
     pause_seconds: float
-    """Pause in seconds after the recovery. A restart during the pause means that the recovery was not complete."""
+    """Wait in seconds after the recovery. A restart during this wait means that the recovery was not complete."""
     begin: Begin = field(repr=False)
 
     def __str__(self) -> str:
@@ -251,7 +251,7 @@ KINDS: dict[str, Kind] = {
 
 
 def plan(seed: int, count: int, kinds: Mapping[str, Kind]) -> list[Fault]:
-    """Draw `count` faults. Every kind is drawn once before any kind is drawn again."""
+    """Choose `count` faults at random. Every kind occurs once before any kind occurs again."""
     choice, faults, names = random.Random(seed), list[Fault](), list[str]()
     for _ in range(count):
         if not names:

@@ -51,7 +51,9 @@ class ChaosOptions(DemoSettings):
     """Seconds between two commits in real-time mode. A restart repeats at most the output of one interval."""
     watermark_slack_ms: int = 600_000
     """
-    Maximum time (ms) by which one partition may be read ahead of another before rows count as late (not time-scaled).
+    Maximum time (ms) by which the query may read one partition ahead of another before rows of the other count as late.
+
+    The time scale does not change this time.
     """
     drain_seconds: float = 180
     """Number of seconds without progress after which the run no longer waits for the last results."""

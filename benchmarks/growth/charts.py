@@ -18,7 +18,7 @@ from spark_rtm.commands.capacity import model_of
 MEASURED_COLOR, MODEL_COLOR = palette.BLUE, palette.ORANGE
 LINE_POINTS = 61
 EQUAL_SHARE = 0.2
-"""Changes up to this share are noise, because identical runs differed by as much."""
+"""Changes up to this share are noise, because runs with the same inputs differed by this share."""
 
 
 LOGARITHMIC, WHOLE = ("rate", "state_keys"), ("partitions", "queries")

@@ -101,7 +101,7 @@ def start(spark: SparkSession, point: Point, options: SparkOptions, run: Run) ->
 
 
 def main() -> None:
-    """Fill the state or run the queries of the point in the argument, on at most the point's number of cores."""
+    """Fill the state or run the queries of a point, which is the argument, on at most the point's number of cores."""
     values = json.loads(sys.argv[1])
     point, options, run = Point(**values["point"]), SparkOptions(**values["options"]), run_of(values["run"])
     # The JVM is a child of this process, so it inherits the CPU affinity and counts only these cores.

@@ -79,7 +79,7 @@ def conditions(root: Path, _: str) -> str:
     )
     foreign = f"Other programs used at most {max(row['foreign_cores'] for row in runs):.2f} cores."
     used = " and ".join(f"{row['busy_cores']:.2f}" for row in runs if row["dimension"] == "base")
-    noise = f"The first and last run, which are identical, used {used} busy cores: smaller differences may be noise."
+    noise = f"The first and last run have the same inputs, but used {used} cores, so smaller differences may be noise."
     measured_on = f"Measured with `{COMMAND}` on {known['date']}."
     return " ".join([measured_on, machine_of(known), load, times, foreign, noise]) + "\n"
 

@@ -28,7 +28,7 @@ START_SECONDS = 30.0
 HEAP_OPTIONS = ("-Xms512m", "-Xmx2g", "-XX:MaxGCPauseMillis=10")
 MIN_OPTIMIZED_WARM_UP_SECONDS = 20
 QUICK_COMPILER_OPTION = "-XX:TieredStopAtLevel=1"
-"""JVM option for short warm-ups. It disables the optimizing compiler, which would take seconds of CPU time."""
+"""JVM option for short warm-ups. It disables the optimizing compiler (C2), which would take seconds of CPU time."""
 TIMES_PER_RECORD = 5
 TIMES_FILE = "record_times.bin"
 

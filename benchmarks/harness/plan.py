@@ -33,14 +33,16 @@ STEP_FIELDS = (
 PROBE_SECONDS, MAX_WAIT_SECONDS = 4.0, 600.0
 MAX_TRIES = 2
 """
-Number of tries per rate. A pause of the machine delays only one try. An engine that leaves no CPU time delays all.
+Number of tries per rate. If the machine pauses, the load generator sends records late in only one try. If the engine
+leaves it no CPU time, it sends records late in every try.
 """
 MAX_GROWTH_MS = 250.0
-"""Allowed increase of the median latency from the first to the last quarter of a step, for pauses of the machine."""
+"""Allowed increase of the median latency from the first to the last quarter of a step, as the machine can pause."""
 MAX_FINAL_MS = 1_000.0
 """
-Maximum median latency in the last quarter of a step. A longer queue lasts beyond the last record. From then on, the
-engine also has the load generator's share of CPU time, so latency falls although the engine never kept up.
+Maximum median latency in the last quarter of a step. With a higher latency, the engine still has waiting records when
+the load generator has sent the last one. The engine then also gets the load generator's share of CPU time, so latency
+falls, although the engine never kept up with the rate.
 """
 
 
@@ -84,7 +86,7 @@ def warm_broker(traffic: Traffic, console: Console, max_foreign_cores: float = m
     """
     if max_foreign_cores < math.inf:
         console.print(f"waiting until other programs use at most {max_foreign_cores:g} cores")
-        wait_until(lambda: foreign_cores() <= max_foreign_cores, MAX_WAIT_SECONDS, "the end of busy programs")
+        wait_until(lambda: foreign_cores() <= max_foreign_cores, MAX_WAIT_SECONDS, "other programs to use fewer cores")
     with kafka_broker() as bootstrap_servers:
         run_one = partial(run_case, bootstrap_servers)
         console.print("warming up the broker")

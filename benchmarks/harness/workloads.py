@@ -11,7 +11,8 @@ Workload = Literal["echo", "stateless", "stateful", "two hops", "counts"]
 `stateful`: for each transaction, the first request, the number of impressions, all sequence numbers and the last time.
 One output per valid record, or one output for several records if the engine merges outputs.
 `two hops`: `stateless` followed by `stateful`, with a topic in between.
-`counts`: the number of records of each key, whose number and size a `Shape` sets. One output per record.
+`counts`: the number of records of each key. A `Shape` sets the number of keys and the size of the records. One output
+per record.
 """
 
 KINDS = ("request", "impression", "click", "complete")

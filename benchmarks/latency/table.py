@@ -1,7 +1,7 @@
 """
 Render the JSON of `make bench-latency` as Markdown tables.
 
-The tables contain the JSON's numbers, rounded. Only the ratios of one and two copies are computed.
+The tables contain the JSON's numbers, rounded. Only the ratios between one copy and two copies are computed.
 """
 
 from pathlib import Path

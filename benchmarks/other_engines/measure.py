@@ -49,7 +49,7 @@ class Options(RunOptions):
     duration: float = 44
     warm_up_seconds: float = 42
     warm_up_rate: float = 2_000
-    """Records per second at the beginning of the warm-up, for a faster compilation."""
+    """Records per second at the beginning of the warm-up, so that the JVM compiles code sooner."""
     interval_seconds: float = 12
     """Commit interval of all engines in seconds, which is the trigger interval of real-time mode."""
     repeats: int = 3
@@ -58,9 +58,9 @@ class Options(RunOptions):
     max_foreign_cores: float = MAX_FOREIGN_CORES
     """Maximum number of cores that other programs may use during a published run."""
     long_interval: bool = False
-    """Instead, measure each engine once with state, at a commit interval of five minutes (40 minutes)."""
+    """Only measure each engine once with state, at a commit interval of five minutes (takes 40 minutes)."""
     limits: bool = False
-    """Instead, search for the highest rate that each engine sustains (40 minutes)."""
+    """Only search for the highest rate that each engine sustains (takes 40 minutes)."""
 
     def __post_init__(self) -> None:
         """Reject incompatible options."""

@@ -100,8 +100,8 @@ def limits(root: Path, _: str) -> str:
     rows = [(_name(engine), *(own.get(workload, "-") for workload in workloads)) for engine, own in cells.items()]
     rates = _list([f"{rate:,g}" for rate in content["conditions"]["rates"]])
     unit = (
-        f"The search tries {rates} records/s, and once the midpoint between the last rate that the engine sustains and "
-        "the first rate that it does not sustain."
+        f"The search tries the rates {rates} records/s in ascending order until the engine does not sustain a rate. "
+        "The last rate that it tries is midway between this rate and the last sustained rate."
     )
     header = ("engine", *(f"{workload}: max. sustained records/s (p50 at this rate)" for workload in workloads))
     return f"{_conditions(content, LIMITS_COMMAND, unit)}\n{table(header, rows)}"

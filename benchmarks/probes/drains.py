@@ -55,7 +55,7 @@ class Options(BenchmarkOptions):
     """Options of this benchmark."""
 
     rounds: int = 50
-    """Number of stops without a kill."""
+    """Number of stops that no kill interrupts."""
     kills: int = 10
     """Number of kills during a stop."""
     rate: int = 100

@@ -58,7 +58,7 @@ STEPS = {
     RECOVERY: [COMMITTED, RECORD_DELETED],
     "after the commit log of a repeated batch": [r"before rename .*/commits/\d+", COMMITTED],
 }
-"""Steps of the protocol, and the operations in the checkpoint at which a JVM ends: now, and after restarts."""
+"""Steps of the protocol, each with the checkpoint operations at which the JVM ends: first now, then after restarts."""
 RANDOM = "a random moment"
 MAX_BATCHES = 100_000  # more than a series has, so the logs keep all of them
 WAIT_SECONDS, DRAIN_SECONDS = 180.0, 600.0

@@ -39,7 +39,7 @@ def python_path(root: Path, _: str) -> str:
     names = ("python", "scala", "micro_batch")
     ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
     rounds = f", median of {row['rounds']} rounds" if row["rounds"] > 1 else ""
-    priority = f", load {row['load_average']}, `nice {row['nice']}`" if row["nice"] else ""
+    priority = f", load average {row['load_average']}, `nice {row['nice']}`" if row["nice"] else ""
     return (
         f"{conditions}{priority}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']} in Python, "
         f"{ms['scala']} in Scala, and {ms['micro_batch']} in micro-batch mode. One state "

@@ -102,7 +102,7 @@ def _percentiles(cases: Sequence[CaseRow], workload: str) -> Figure:
 
 
 def _message(cases: Sequence[CaseRow], workload: str) -> str:
-    """Return a chart's title: real-time mode compared with micro-batch mode, or with the engine with the best p99.9."""
+    """Return a chart's title. It compares real-time mode with micro-batch mode or the engine with the lowest p99.9."""
     by_name = {case["engine"]: case for case in cases if case["workload"] == workload}
     case = by_name.get(REAL_TIME) or next(iter(by_name.values()))
     half, slow = (milliseconds(case[name]) for name in ("p50_ms", "p99.9_ms"))

@@ -12,7 +12,7 @@ from spark_rtm.measure import percentiles
 
 Times = npt.NDArray[np.int64]
 TASK_START_SECONDS = 1.0
-"""Time from the end of a batch to the start of the next tasks, in which records also wait."""
+"""Time from the end of a batch to the start of the next batch's tasks. Records also wait during this time."""
 MIN_ACHIEVED_SHARE = 0.99
 MAX_LAG_SHARE_OF_P50 = 0.1
 ALWAYS_ALLOWED_LAG_MS = 5.0
@@ -20,7 +20,7 @@ ALWAYS_ALLOWED_LAG_MS = 5.0
 MIN_BOUNDARIES = 3
 MAX_FOREIGN_CORES = 0.15
 SETTLE_SECONDS = 8.0
-"""Seconds at the measured rate at the end of a warm-up with another rate."""
+"""Seconds at the end of the warm-up that have the measured rate, if the warm-up begins with another rate."""
 CaseKey = tuple[str, str, float]
 """Identifies a case: workload, engine and rate."""
 

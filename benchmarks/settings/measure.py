@@ -124,7 +124,7 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Measure each selected change, with runs of the untouched query in between, whose range is the noise."""
+    """Measure each selected change, with runs of the untouched query in between. Their range is the noise."""
     base = recommended(options.interval_seconds, quick=options.quick)
     traffic = Traffic(options.rate, options.warm_up_seconds, options.duration)
     cases = plan_of(base, options.selected(cases_of(base))) * options.repeats

@@ -13,9 +13,9 @@ from typing import Any
 SETTLING_MINUTES = 40
 """Minutes at the start that are not judged, while the JVM compiles code and the checkpoints fill with 100 batches."""
 MIN_SHARE = 0.02
-"""A smaller change over the judged minutes, as a share of the resource's level, does not count as growth."""
+"""Minimum growth over the judged minutes, as a share of the resource's level. A smaller change is no growth."""
 NOISE = 3.0
-"""A smaller change over the judged minutes, in median absolute deviations, does not count as growth."""
+"""Minimum growth over the judged minutes, in median absolute deviations. A smaller change is no growth."""
 TITLES = {
     "memory_mib": "memory, MiB",
     "jvm_mib": "memory in Spark's JVM, MiB",

@@ -32,7 +32,7 @@ REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 420.0
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.25, 5.0
 POLLS_PER_INTERVAL = 8
-"""Number of polls per interval. Polls take the engine's CPU time, and fewer could miss a batch."""
+"""Number of progress polls per trigger interval. Polls take the engine's CPU time, but fewer could miss a batch."""
 
 
 def spark_engine(options: SparkOptions) -> Start:
@@ -109,7 +109,7 @@ def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> No
 def warm(
     spark: SparkSession, options: SparkOptions, run: Run, start: Callable[[SparkOptions, Run], list[StreamingQuery]]
 ) -> None:
-    """Run the queries of `start` in short batches, with checkpoints outside those of the run."""
+    """Run the queries of `start` in short batches, with checkpoints of their own."""
 
     def start_short(folder: Path, interval_seconds: float) -> list[StreamingQuery]:
         return start(replace(options, checkpoint_dir=str(folder), interval_seconds=interval_seconds), run)

@@ -19,7 +19,7 @@ from spark_rtm.realtime.slots import preflight
 COUNTED_SCHEMA = "id string, seq long"
 INPUT_SCHEMA = "id string, seq long, kind string, ts long, amount long"
 SHORT_INTERVALS = {"spark.sql.streaming.realTimeMode.minBatchDuration": "1s"}
-"""Setting for trigger intervals below five seconds, because a run needs several batch boundaries."""
+"""Setting that allows trigger intervals below five seconds, because a run needs several batch boundaries."""
 
 STAGGERED_SHARE = 1.5
 Mode = Literal["micro-batch", "async progress", "continuous", "real-time"]

@@ -24,9 +24,9 @@ DEFAULT_CONFS = {
 }
 """Spark's defaults of the settings that `spark_rtm.services.spark` changes for latency."""
 COLLECTOR_OPTIONS = "-XX:+UseSerialGC -Xmn600m"
-"""Garbage collector with the least CPU time on two cores, and with short pauses at 2 GB of heap."""
+"""Garbage collector that takes the least CPU time on two cores, and pauses only briefly with a heap of 2 GB."""
 BATCHED_FETCH_OPTIONS = {"kafka.fetch.min.bytes": "100000", "kafka.fetch.max.wait.ms": "5"}
-"""Options that collect several records per fetch, and wait no longer than the sink waits."""
+"""Source options that collect several records per fetch, and wait for them no longer than the sink waits."""
 QUICK_WARM_UP_BATCHES = 20
 COPIES_WAIT_MS = "2"
 """Shorter waits lower p50, but their CPU time delays the batch boundaries: p99.9 is twice as high."""

@@ -30,7 +30,7 @@ def verify(bench: Bench, answer: Answer) -> None:
     require_same({f"{user} 2026-01-05" for user in CLICKS}, found, "keys")
     for user, sessions in EXPECTED.items():
         result = found[f"{user} 2026-01-05"].get("sessions")
-        require(result == sessions, f"{result!r} sessions instead of {sessions} of the user {user!r}")
+        require(result == sessions, f"the user {user!r} has {result!r} sessions instead of {sessions}")
 
 
 GAP_MS = 30 * 60_000
@@ -74,7 +74,7 @@ def session_window(records: DataFrame) -> DataFrame:
     return rows(windows.withColumn("sessions", F.lit(1)))
 
 
-@wrong(r"sessions instead of 2 of the user 'late bridge'")
+@wrong(r"the user 'late bridge' has \S+ sessions instead of 2")
 def arrival_order(records: DataFrame) -> DataFrame:
     """Count the gaps in the order of arrival."""
     state = by_day(records).agg(F.collect_list("ms").alias("times"))

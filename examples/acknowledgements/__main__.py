@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
         spark.stop()
     for status in ("matched", "unanswered", "orphan"):
         print(f"{status:<11} {sum(result[-1] == status for result in found):>6,}")
-    print(f"{len(found ^ expected)} differences of {len(expected):,} results from the replay of the topics")
+    print(f"{len(found ^ expected)} differences from the replay, which has {len(expected):,} results")
     return 0 if found == expected else 1
 
 

@@ -23,7 +23,7 @@ ALARMS = (
 
 MINUTE_MS = 60_000
 REPEAT_MS = 10 * MINUTE_MS
-"""Length of a window. In a window, all alarms of a device and code after the first alarm are repeats."""
+"""Length of a window. After the first alarm of a device and code, all further ones in the window are repeats."""
 LATENESS_MS = 15 * MINUTE_MS
 """Maximum delay from `raised_ts` to the append time. Alarms with a longer delay are rejected as `late`."""
 SKEW_MS = 5 * MINUTE_MS

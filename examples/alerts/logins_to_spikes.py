@@ -2,8 +2,8 @@
 Raise one alert when an account has ten failed logins within a minute.
 
 In real-time mode, an aggregation emits a row after each failed login, so exactly one row has the count 10. In
-micro-batch mode, one batch can increase the count from 9 to 11. There, the condition must be `>=`, and the sink must
-drop repeats.
+micro-batch mode, one batch can increase the count from 9 to 11. Micro-batch mode therefore needs the condition `>=`,
+and a sink that drops repeats.
 """
 
 from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ LOGINS = (
 """One login. `outcome` is `ok` or `failed`. `login_ts` is the server's time in UTC milliseconds."""
 
 MAX_FAILURES = 10
-"""Number of failed logins of one account within a clock minute that raises the alert."""
+"""Number of failed logins that raises the alert, for one account within a clock minute."""
 DELAY_MS = MINUTE_MS + LATENESS_MS + SKEW_MS + CATCH_UP_MS
 """Watermark delay, long enough to keep every row that passed the checks. Spark removes older counts."""
 

@@ -108,9 +108,9 @@ class Settings(TrafficSettings):
     """
     watermark_slack_ms: int = 120_000
     """
-    Maximum time (ms) by which one partition may be read ahead of another before rows count as late (not time-scaled).
+    Maximum time (ms) by which the query may read one partition ahead of another before rows of the other count as late.
 
-    `attributed_to_pacing` also drops timeouts as late if `events_to_timeouts` is behind by more than this time.
+    `time_scale` does not change it. `attributed_to_pacing` also drops timeouts if `events_to_timeouts` lags by more.
     """
     pacing_shards: int = 4
     """Number of shards per campaign. The counters of a hot campaign are spread over this many state keys."""

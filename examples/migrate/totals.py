@@ -91,8 +91,8 @@ def start_after(
     """
     Start the job that writes totals to a topic. `trigger` selects the mode. All modes use the same checkpoint.
 
-    In real-time mode, check the task slots first, and the mode afterwards. `slots` is the number of source
-    partitions.
+    In real-time mode, check the task slots before the start, and the mode after the start. `slots` is the number of
+    source partitions.
     """
     records = _source(spark, places, f"{places.payments},{places.seeds}", starting_offsets)
     totals = totals_after(records, places.seeds)

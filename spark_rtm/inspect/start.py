@@ -96,7 +96,7 @@ def _logs(checkpoint: Checkpoint, _is_real_time: bool) -> Iterator[Move]:  # noq
     for log in (checkpoint.offsets, checkpoint.commits):
         if log.misnamed:
             reason = (
-                f"{log.name}/{int(log.misnamed)} does not exist: Spark takes the name {log.misnamed!r} for this batch"
+                f"{log.name}/{int(log.misnamed)} does not exist: Spark reads the file {log.misnamed!r} as this batch"
             )
             yield Move(False, reason, f"delete {log.name}/{log.misnamed}")
     newest = max(checkpoint.planned, default=0)

@@ -72,10 +72,10 @@ def first_offsets(consumer: Consumer, state: TopicState, stored: Mapping[int, in
         offsets[partition] = stored.get(partition, low)
         if not low <= offsets[partition] <= high:
             raise RuntimeError(
-                f"partition {partition} of topic {state.topic!r} has offsets from {low} to {high}, but the next record "
-                f"to read is {offsets[partition]}, so records were lost before they were copied; increase retention.ms "
-                "and retention.bytes of the topic, then delete the stored offset of the partition to continue at its "
-                "first record without the lost records"
+                f"partition {partition} of topic {state.topic!r} has offsets from {low} to {high}, but the stored "
+                f"offset of the next record is {offsets[partition]}, so records were deleted before they were copied; "
+                "increase retention.ms and retention.bytes of the topic, then delete the stored offset. The copy then "
+                "continues at the partition's first record, without the deleted records"
             )
     return offsets
 

@@ -38,7 +38,7 @@ DEFAULTS = Settings()
 def lint_paths(
     paths: Iterable[Path | str], engine: str | None = None, *, settings: Settings = DEFAULTS
 ) -> list[Finding]:
-    """Return the sorted findings for files and folders. A minimum duration in one Python file applies to all files."""
+    """Return the sorted findings for files and folders. A minimum batch duration set in one file applies to all."""
     sources = read_sources([Path(path) for path in paths], settings.excludes, as_real_time=settings.as_real_time)
     return lint_sources(sources, engine, settings=settings)
 

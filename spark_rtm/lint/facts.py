@@ -95,7 +95,7 @@ class Sentence:
     """Whether the nearest heading that mentions a mode mentions real-time mode."""
     column: str = ""
     around: str = ""
-    """For a table cell, its row. For a sentence, the next sentence if that sentence refers to this one."""
+    """For a table cell, the text of its row. For a sentence, the next sentence if it refers to this sentence."""
 
     @property
     def is_denied(self) -> bool:

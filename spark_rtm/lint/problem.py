@@ -61,10 +61,11 @@ STEPS = _Steps()
 
 
 def spend(count: int = 1) -> None:
-    """Consume steps, and raise ExhaustedError if the current file has no steps left."""
+    """Subtract `count` from the remaining steps. Raise ExhaustedError if the current file has no steps left."""
     STEPS.left -= count
     if STEPS.left < 0:
-        raise ExhaustedError(f"the file needs more than {MAX_STEPS:,} steps, so it was not checked", "split the file")
+        problem = f"the linter needs more than {MAX_STEPS:,} steps for this file, so the file was not checked"
+        raise ExhaustedError(problem, "split the file")
 
 
 def check_tokens(count: int, limit: int) -> None:
@@ -74,7 +75,7 @@ def check_tokens(count: int, limit: int) -> None:
 
 
 class _TimeIsUpError(BaseException):
-    """Raised at the time limit. A BaseException, so readers do not treat it as an unreadable part."""
+    """Raised at the time limit. It is a BaseException, so readers do not treat it as an unreadable part."""
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class Sources:
     unchecked: Unchecked = field(default_factory=list)
     min_batch_ms: float | None = None
     micro_batch: list[Path] = field(default_factory=list)
-    """Files with streaming queries that do not mention real-time mode."""
+    """Files that contain streaming queries, but do not mention real-time mode."""
 
     def original(self, path: Path) -> str:
         """Return a file's text with its original line endings and byte order mark."""

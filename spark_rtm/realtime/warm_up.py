@@ -95,7 +95,8 @@ def _reading_nothing() -> Iterator[Callable[[StreamingQuery], bool]]:
     """
     commands = scala_object()
     if commands is None or not commands.isUsable():
-        raise ControlError(f"this session has no source {SOURCE!r}, so a warm-up would read and write records; omit it")
+        problem = f"this session has no source {SOURCE!r}, so a warm-up would read and write records"
+        raise ControlError(f"{problem}; omit the warm-up")
     commands.silence(True)
     try:
         yield lambda query: commands.silentSources(str(query.runId)) > 0

@@ -92,7 +92,7 @@ def _fetch_packages(_: argparse.Namespace) -> None:
 
 
 def _record_classes(_: argparse.Namespace) -> None:
-    """Create archives of the classes that a broker and a Spark session load, so that later ones start twice as fast."""
+    """Create archives of the classes that a broker and a session load, so later JVMs start with half the CPU time."""
     # The other commands do not need PySpark.
     from spark_rtm.services.spark import record_classes as record_spark_classes  # noqa: PLC0415
 

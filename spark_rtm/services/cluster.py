@@ -52,7 +52,7 @@ def _write_properties(folder: Path) -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """Return the workers' environment, without variables for another Spark or this process's Python."""
+    """Return the workers' environment, without variables that select another Spark or this process's Python."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OWN_VARIABLES)}
     return {
         **kept,

@@ -19,7 +19,7 @@ from pathlib import Path
 LIBRARY = Path(__file__).parents[1]
 """The `spark_rtm` package folder."""
 WORKER_PACKAGES = ("confluent-kafka", "pandas", "protobuf", "pyarrow")
-"""Packages for Python workers. PySpark's state processors need all but the first package, which our processors need."""
+"""Packages for Python workers. The first is for `spark_rtm`, the others are for PySpark's state processors."""
 UNUSED_PARTS = {"__pycache__", "include", "tests"}
 CODE_ARCHIVE, PACKAGES_ARCHIVE = "job.zip", "packages.tar"
 PACKAGES_FOLDER = "packages"

@@ -49,7 +49,7 @@ NO_SERVERS = (
     "KAFKA_BOOTSTRAP_SERVERS is not set, so there is no topic to read; export the address of your cluster, "
     "or run `make services` in another shell and run the `export` line that it prints"
 )
-"""The message of programs that start no broker of their own."""
+"""Error message of programs that start no broker of their own, if KAFKA_BOOTSTRAP_SERVERS is not set."""
 
 
 def archive() -> Path:

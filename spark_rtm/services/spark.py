@@ -82,7 +82,11 @@ FAST_COMPILER_CONFS = {
     name: f"{CONFS[name]} {FAST_COMPILER}"
     for name in (JAVA_OPTIONS, EXECUTOR_JAVA_OPTIONS)
 }
-"""Settings for short local runs at low rates. Other jobs should keep the optimizing compiler."""
+"""
+Settings for short local runs at low rates. JVMs then use only the fast compiler (C1), not the optimizing one (C2).
+
+All other jobs should keep the optimizing compiler, whose code runs faster.
+"""
 
 # Environment variables with a cluster's configuration for JVMs, or with settings for all of this user's Spark programs.
 CLUSTER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_LOCAL_DIRS",
@@ -141,7 +145,7 @@ def build_session(
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Delay the first Ctrl-C or SIGTERM until after the block. Otherwise, PySpark leaves a starting JVM behind."""
+    """Delay the first Ctrl-C or SIGTERM until the block ends, because PySpark would leave a starting JVM behind."""
     before, noted = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}, list[int]()
 
     def repeat(number: int) -> None:

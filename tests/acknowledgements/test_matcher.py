@@ -119,7 +119,7 @@ def test_command_prints_no_difference_from_the_replay() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=180, check=False)
 
     assert 0 == done.returncode, done.stderr
-    expected = "matched         76\nunanswered      10\norphan           8\n0 differences of 94 results"
+    expected = "matched         76\nunanswered      10\norphan           8\n0 differences from the replay, which has 94"
     assert expected in done.stdout
 
 

@@ -83,7 +83,7 @@ def test_deleted_records_end_the_consumer_and_its_start(kafka: str, rtm_postgres
     admin, before = AdminClient({"bootstrap.servers": kafka}), TopicPartition(settings.topic(ATTRIBUTED_TOPIC), 1, 3)
     admin.delete_records([before])[before].result(30)
 
-    message = r"offsets from 3 to 4, but the next record to read is 1, .* retention\.ms"
+    message = r"offsets from 3 to 4, but the stored offset of the next record is 1, .* retention\.ms"
     with pytest.raises(RuntimeError, match=message):
         running.run()
     with pytest.raises(RuntimeError, match=message):

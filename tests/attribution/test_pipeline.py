@@ -82,7 +82,7 @@ def test_invented_result_fails_an_otherwise_correct_run(kafka: str, settings: Se
     assert [f"{settings.topic('ad-attributed')}:0:0", "invented"] == sorted(in_table, key="invented".__eq__)
     assert "6 differences from the replay of" in output
     # The query beside the pipeline has decoded the same records.
-    assert "decode, both modes side by side: p50" in output
+    assert "decode, at the same time: p50" in output
     assert re.search(r"^table: [\d,]+ results in parquet format, \d+ batches; age", output, re.MULTILINE)
     assert "pauses of events_to_attributed at batch boundaries" in output
 

@@ -104,7 +104,7 @@ def test_assistant_answers_questions_and_gets_a_table(tmp_path: Path, capsys: py
     table = capsys.readouterr().out
     result = json.loads(output.read_text())
     assert 0 == status
-    assert "1 of 4 right (raised by others 0 of 1, by this project 1 of 3); mean bytes of" in table
+    assert "1 of 4 right (items raised by others: 0 of 1; by this project: 1 of 3); mean bytes of" in table
     assert {"date", "assistant", "with_pack", "skill_only", "pack_sha256", "verdicts"} == result.keys()
     assert [True, False, False, False] == [verdict["is_right"] for verdict in result["verdicts"]]
 

@@ -94,9 +94,9 @@ PATHS = (Path("old.py"), Path("new.py"))
             "new.py:7: the trigger is .default., so the new version is not in",
         ),
         ([NEW_QUERY], [NEW_QUERY], "", "old.py:9: the query already runs in real-time mode; pass the micro-batch"),
-        ([OLD_QUERY], [NEW_QUERY], "counts", "new.py has no query 'counts'; its lines and names are 9 totals"),
-        ([OLD_QUERY, OLD_QUERY], [NEW_QUERY], "", "old.py has no query that belongs to line 9 of new.py"),
-        ([], [NEW_QUERY], "", "old.py has no query that belongs to line 9 of new.py; give both the same queryName"),
+        ([OLD_QUERY], [NEW_QUERY], "counts", "new.py has no query 'counts'; pass the line or name of one"),
+        ([OLD_QUERY, OLD_QUERY], [NEW_QUERY], "", "has no query that corresponds to the query in line 9 of new.py;"),
+        ([], [NEW_QUERY], "", "corresponds to the query in line 9 of new.py; set the same queryName for both queries"),
     ],
     ids=["no real-time query", "no micro-batch query", "unknown name", "two with the name", "none"],
 )
@@ -185,4 +185,4 @@ def test_rows_that_are_repeated_after_a_kill_are_counted(tmp_path: Path) -> None
         (found,) = compare(pair, Options(partitions=1, schedules=1), print)
 
     assert "good" == found.status, found
-    assert re.search(r"after a kill in a batch, the old version repeats \d+ rows and the new one \d+", found.evidence)
+    assert re.search(r"the old version writes \d+ rows again, and the new version \d+; no row is lost", found.evidence)

@@ -29,7 +29,7 @@ SHORT_DELIVERY = {
     "kafka.request.timeout.ms": f"{DELIVERY_SECONDS - 2}000",
 }
 LIMITS = Limits(max_pause_seconds=4, max_failures=10, window_seconds=60)
-"""Limits for a run that has more failures per minute than a production job per day. Failures count for a minute."""
+"""Limits for a run, which has more failures per minute than a production job per day: only the last minute counts."""
 
 
 def main() -> None:

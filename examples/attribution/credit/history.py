@@ -82,7 +82,7 @@ def advance(
 
 
 def _split(update: Update) -> list[Update]:
-    """Return two updates: the records stored up to the erasure, and the records stored later."""
+    """Split an update into two: the records stored up to the erasure, and the records stored after it."""
     return [
         replace(
             update,

@@ -52,7 +52,7 @@ class CreditRules:
     The touches between the first and the last touch share the remainder equally.
     """
     key_campaigns: frozenset[str] = frozenset()
-    """For `w`: the earliest touch of these campaigns between the first and the last touch is the key touch."""
+    """For `w`: campaigns. Their earliest touch between the first and the last touch of the path is the key touch."""
     max_path_touches: int = 200
     """
     Maximum number of touches that earn credit for one conversion.

@@ -37,7 +37,7 @@ def slots_beside(settings: Settings) -> int:
 
 @dataclass
 class Beside:
-    """The latencies of the query in micro-batch mode, and a function that reads new latencies."""
+    """The latencies of the second copy, which runs in micro-batch mode, and a function that reads new latencies."""
 
     poll: Callable[[], None]
     """Reads new latencies, and raises QueryFailedError if the query has failed."""

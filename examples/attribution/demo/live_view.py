@@ -122,7 +122,7 @@ class LiveView:
         latency = f"p50 {end_to_end.p50} p99 {end_to_end.p99} ms" if end_to_end else "no result yet"
         slow = self.beside.latency(self._shown_from()) if self.beside else None
         if slow and (fast := rows.get(slow.hop)):
-            latency += f", decode p50 {fast.p50} ms, in micro-batch mode {slow.p50} ms"
+            latency += f", decode p50 {fast.p50} ms in real-time mode, {slow.p50} ms in micro-batch mode"
         self.print_line(
             f"{time.time() - self._sent.started_at:5.0f} s {self.phase(log)}: sent {self._sent.records}, "
             f"results {len(log.results)}, rejected {len(log.rejects)}, "

@@ -15,7 +15,7 @@ PUBLISHED_FILE = Path("references/measured/demo.json")
 MIN_MEASURED_SHARE = 0.95
 """Minimum share of the requested duration that must be measured. A smaller share means that the run was interrupted."""
 MAKE_VARIABLES = ("duration", "rate", "trigger", "python_trigger", "compare", "publish", "master", "cluster")
-"""Options that `make demo` accepts as variables."""
+"""Options that `make demo` accepts as Make variables."""
 
 
 def publish(options: Settings, real_time: Report, micro_batch: Report, path: Path = PUBLISHED_FILE) -> None:

@@ -28,7 +28,7 @@ MAX_PAUSES = 12
 PLAIN_WIDTH = 140
 """Width in columns of a report that is written to a file or a pipe."""
 MIN_CORES = 0.005
-"""Parts of the run that use fewer cores are not printed, because the number would be rounded to 0.00."""
+"""Minimum number of cores of a printed part of the run. A smaller number would be printed as 0.00."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Report:
     settings: Settings
     reconciliation: Reconciliation
     latencies: list[Latency]
-    """Latencies of the hops, and from each deadline to the result that its timer emits."""
+    """Latencies of the hops, and delays from each deadline to the result that the timer of the deadline emits."""
     sent: SendLog
     log: RunLog
     sink: Metrics
@@ -50,7 +50,7 @@ class Report:
     pauses_ms: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """The length (ms) of each pause between two batches, by query name."""
     beside: Beside | None = None
-    """The first query in micro-batch mode, which read the same records at the same time."""
+    """The copy of the first query in micro-batch mode, which reads the same records at the same time."""
 
     def side_by_side(self) -> list[Latency]:
         """Return the latencies of the first query in both modes, or an empty list after a run in one mode."""
@@ -76,7 +76,7 @@ def print_report(report: Report) -> None:
     _print(
         console,
         f"PostgreSQL: {sink.flushed} rows upserted in {sink.flushes} commits; {sink.deduped} rows "
-        f"were replaced by newer versions before the upsert; time from sink to commit: p50 {p50_ms:.0f} "
+        f"were replaced by newer versions before the upsert; time from a row's arrival to its commit: p50 {p50_ms:.0f} "
         f"p99 {p99_ms:.0f} max {max_ms:.0f} ms\n",
     )
     for table in (_campaigns(report), _latencies(report)):
@@ -185,8 +185,8 @@ def comparison_of_modes(report: Report) -> list[str]:
     if len(rows) < 2:
         return []
     fast, slow = rows
-    factor = f"{slow.p50 / max(fast.p50, 1):.0f}x"
-    return [f"decode, both modes side by side: p50 {fast.p50:,} ms and {slow.p50:,} ms ({factor})"]
+    in_micro_batch_mode = f"{slow.p50:,} ms in micro-batch mode ({slow.p50 / max(fast.p50, 1):.0f}x)"
+    return [f"decode, at the same time: p50 {fast.p50:,} ms in real-time mode, {in_micro_batch_mode}"]
 
 
 def _print_cpu(console: Console, cpu: Cpu) -> None:

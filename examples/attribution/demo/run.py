@@ -48,7 +48,7 @@ from spark_rtm.services.spark import FAST_COMPILER_CONFS, build_session
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Environment variable that `spark-submit` sets. If it is set, the workers already have the code of the job."""
 HIGH_RATE = 500
-"""Rate (records per second) from which five queries on two cores need the code of the JVM's optimizing compiler."""
+"""Rate (records per second) from which five queries on two cores need the JVM's optimizing compiler (C2)."""
 LONG_SECONDS = 3600
 POLL_SECONDS = 0.1
 MIN_SETTLED_POLLS = 3
@@ -100,7 +100,7 @@ class RunMonitor:
 
 @dataclass(frozen=True)
 class Copies:
-    """The queries that read the same topics as the pipeline, or its results."""
+    """Additional queries, which read the source topics or the results of the pipeline."""
 
     beside: bool = False
     """Whether the first query also runs in micro-batch mode."""

@@ -49,9 +49,7 @@ def copied_to_table(
             wait_until(is_equal, END_SECONDS, "the last batch of the table", [query])
         table.compact()
         p50, p99 = (sorted(getattr(batch, name) for batch in written) for name in ("p50_ms", "p99_ms"))
-        ages = (
-            f"age of a batch's rows: median of p50 {p50[len(p50) // 2]:,} ms, highest p99 {p99[-1]:,} ms" if p50 else ""
-        )
+        ages = f"age of rows per batch: median p50 {p50[len(p50) // 2]:,} ms, highest p99 {p99[-1]:,} ms" if p50 else ""
         view.print_line(f"table: {len(found):,} results in {kind} format, {len(written)} batches; {ages}")
         return [f"table: result {name} has version {version}" for name, version in sorted(found ^ expected)]
 

@@ -13,7 +13,7 @@ class DeltaTable:
     A Delta table, written with the `deltalake` package.
 
     Delta's own connector for Spark, up to the newest version 4.4.0 (2026-11-28), cannot merge or read on Spark 4.3.0.
-    Each batch passes through the memory of the driver, so the query limits its size. Only one process may write.
+    Each batch passes through the memory of the driver, so the query limits the batch size. Only one process may write.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -283,4 +283,4 @@ MALFORMED: tuple[Callable[[Fields], bytes | None], ...] = (
     lambda _: b"",
     lambda _: None,
 )
-"""Functions that each turn the fields of a record into one kind of malformed value."""
+"""Functions that turn the fields of a record into a malformed value, one function per kind of malformed value."""

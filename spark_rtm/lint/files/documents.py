@@ -17,9 +17,9 @@ from spark_rtm.lint.python.counterexamples import python_marks
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
 MAX_VALUES = 400_000
-"""Maximum number of tokens in JSON and Python, which take about 2 s and 200 MB."""
+"""Maximum number of tokens in JSON and Python. Parsing this many takes about 2 s and 200 MB."""
 MAX_YAML_VALUES = 150_000
-"""Maximum number of tokens in YAML, which PyYAML parses in Python."""
+"""Maximum number of tokens in YAML, which is lower because PyYAML is a slow parser in Python."""
 MAX_DEPTH = 60
 CONSTANTS = {"true": True, "false": False, "null": None}
 UNKNOWN = "${expression}"

@@ -23,7 +23,7 @@ class Layout:
     titles: list[tuple[str, ...]]
     fences: tuple[markdown.Fence, ...]
     declares_failures: bool
-    """Whether the page marks failing fences with `raises`, so that all other fences are advice."""
+    """Whether the page marks fences that fail with `raises`. All its other fences are then advice."""
 
 
 def layout_of(text: str) -> Layout:

@@ -12,7 +12,7 @@ from spark_rtm.lint.spark.scope import FRAGMENT
 
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 MAX_TOKENS = 400_000
-"""Maximum number of tokens, whose syntax tree takes up to 400 MB."""
+"""Maximum number of tokens. The syntax tree of this many tokens takes up to 400 MB."""
 MAX_FIELDS = 10_000
 """Maximum number of fields in an f-string, which Python 3.11 parses in quadratic time."""
 MAX_SALVAGED = 200_000

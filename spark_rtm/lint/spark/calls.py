@@ -52,7 +52,7 @@ class SparkCalls:
         self.statement: ast.stmt | None = None
         self.registered: set[str] = set()
         self.is_ordered = True
-        """Whether the code runs in the order in which the interpreter follows it."""
+        """Whether the program runs the code in the same order in which the interpreter follows it."""
         self.stamps: set[str] = set()
         """Names of columns that contain the current time."""
         self.views: dict[str, Frame] = {}

@@ -47,7 +47,7 @@ class State:
     decided: dict[str, bool] = field(default_factory=dict)
     """Outcomes of the conditions under which the code runs."""
     serials: dict[str, int] = field(default_factory=dict)
-    """Serial number of each tested name's last assignment, which distinguishes conditions with equal text."""
+    """Number of the last assignment to each name in a condition. It distinguishes conditions with equal text."""
     tested: set[str] = field(default_factory=set)
     """Names in the conditions so far, shared by all copies of a state."""
     has_ended: bool = False

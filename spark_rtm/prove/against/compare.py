@@ -1,4 +1,4 @@
-"""Find in the plans of two queries how their results are compared, and compare them."""
+"""Derive from the plans of two queries how to compare their results, and compare the results."""
 
 import json
 import re
@@ -15,14 +15,14 @@ from spark_rtm.prove.records.plan import Node, Plan, expressions_of, filters_of,
 from spark_rtm.testing.records import Received
 
 FIELD = "value."
-"""Prefix of a field of a JSON value. Without a known structure, the whole value is one part."""
+"""Prefix of a JSON field's name, which distinguishes it from columns. A value with unknown fields is one column."""
 UNSTABLE = {
     **dict.fromkeys(("CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "CurrentTime"), "a clock"),
     **dict.fromkeys(("CallMethodViaReflection", "TryReflect"), "a Java method"),
     **dict.fromkeys(("Rand", "Randn", "Uuid", "Shuffle", "Uniform", "RandStr"), "a random value"),
-    **dict.fromkeys(("MonotonicallyIncreasingID", "SparkPartitionID", "InputFileName"), "the place of the task"),
+    **dict.fromkeys(("MonotonicallyIncreasingID", "SparkPartitionID", "InputFileName"), "the partition or file"),
 }
-"""Expressions whose values change with each run, by class."""
+"""What makes the values of an expression differ between two runs, by the expression's class in Spark."""
 # Expressions that have different values for different groups.
 INJECTIVE = {
     *("Cast", "GetStructField", "CreateNamedStruct", "StructsToJson", "DateFormatClass", "Concat", "ConcatWs"),
@@ -38,28 +38,28 @@ TOPIC = "topic"
 KAFKA_PARTS = ("key", TOPIC, "headers")
 
 Groups = list[tuple[str, set[int]]]
-"""The name of each grouping column, and the ids of the attributes that contain it."""
+"""The name of each grouping column, with the ids of the plan's attributes that contain the column."""
 Row = tuple[tuple[str, str], ...]
-"""The parts of a result with their values as text."""
+"""The parts of a result (columns and JSON fields), each with its name and its value as text."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the comparison needs to know about a query."""
+    """The facts about a query that determine how its results are compared."""
 
     output_mode: str
     topics: tuple[str, ...]
     is_to_kafka: bool
     is_keyed: bool
-    """Whether a result replaces the earlier ones of its key."""
+    """Whether a result replaces earlier results for the same key."""
     key: tuple[str, ...]
-    """The parts of a result that name its key."""
+    """The names of the parts that form the key of a result."""
     problem: str
-    """Why the key is not known, or an empty string."""
+    """The reason why the plan does not show the key, or an empty string."""
     masked: Mapping[str, str]
-    """Parts of a result that change with each run, with the reason."""
+    """The parts of a result that differ between two runs, each with what makes them differ."""
     partial: str
-    """A filter on the results of an aggregation, or an empty string."""
+    """A filter on an aggregate, such as `n < 2`, or an empty string if there is none."""
     delays: tuple[float, ...]
     """Delays of the watermarks in seconds."""
     windows: tuple[float, ...]
@@ -67,11 +67,11 @@ class Facts:
     is_ansi: bool
     parts: tuple[str, ...]
     target: str
-    """The topic of the comparison that contains the results."""
+    """The topic to which the query writes its results during the comparison."""
 
 
 def facts_of(rows: DataFrame, caught: Caught, target: str) -> Facts:
-    """Return the facts about the query that a job starts on Kafka sink rows."""
+    """Return the facts about the query `caught`, which writes `rows` (Kafka sink rows) to the topic `target`."""
     plan = plan_of(rows)
     parts = dict(_parts(rows, plan))
     kinds = [str(one["class"]).rpartition(".")[2] for one in plan.operators]
@@ -103,7 +103,7 @@ def seconds_of(text: str) -> float:
 
 
 def _parts(rows: DataFrame, plan: Plan) -> Iterator[tuple[str, Node]]:
-    """Yield each part of a result with its expression: the columns, and the fields of a JSON value."""
+    """Yield each part of a result with its expression. The parts are the columns, and the fields of a JSON value."""
     output = rows._jdf.queryExecution().analyzed().output()  # noqa: SLF001 - PySpark has no plan
     aliases = plan.aliases if plan.expressions else {}
     for column in map(output.apply, range(output.size())):
@@ -140,16 +140,16 @@ def _unstable(plan: Plan, tree: Node) -> str:
 
 
 def _key(plan: Plan, kinds: Sequence[str], groups: Groups, parts: Mapping[str, Node]) -> tuple[tuple[str, ...], str]:
-    """Return the parts of a result that contain the grouping columns, or why they are not known."""
+    """Return the names of the parts that contain the grouping columns, and the reason if these are not known."""
     if any(map(OWN_STATE.match, kinds)):
-        return (), "the plan does not show the key of a stateful function"
+        return (), "the plan does not show which columns are the key of the stateful function's results"
     if "Aggregate" not in kinds:
         return (tuple(parts), "") if "Distinct" in kinds else ((), "")
     numbers = {number: position for position, (_, ids) in enumerate(groups) for number in ids}
     found = {name: _covered(plan, tree, numbers) for name, tree in parts.items()}
     missing = [groups[n][0] for n in set(range(len(groups))) - set().union(*found.values())]
     if missing:
-        return (), f"the results do not contain the grouping columns {', '.join(sorted(missing))}"
+        return (), f"the results lack the grouping columns {', '.join(sorted(missing))}, so their key is not known"
     return tuple(name for name, covered in found.items() if covered), ""
 
 
@@ -165,7 +165,7 @@ def _groups(operator: Mapping[str, Any]) -> Groups:
 
 
 def _covered(plan: Plan, tree: Node, numbers: Mapping[int, int]) -> set[int]:
-    """Return the positions of the grouping columns that an expression distinguishes."""
+    """Return the positions of the grouping columns whose values an expression contains without loss."""
     if tree.kind == "AttributeReference":
         number = tree.content["exprId"]["id"]
         source = plan.aliases.get(number)
@@ -176,7 +176,7 @@ def _covered(plan: Plan, tree: Node, numbers: Mapping[int, int]) -> set[int]:
 
 
 def _partial(rows: DataFrame, above: Plan, groups: Groups) -> str:
-    """Return a filter on the results of an aggregation. `above` contains the later operators."""
+    """Return a filter on an aggregate, or an empty string. `above` contains the operators after the aggregation."""
     ids = {number for _, found in groups for number in found}
     for kind, tree in above.expressions:
         named = (node for node in tree.all() if node.kind == "AttributeReference")
@@ -196,15 +196,16 @@ class Comparison:
     is_keyed: bool
     key: tuple[str, ...]
     masked: Mapping[str, str]
-    """Parts that are not compared, with the reason."""
+    """The parts that are not compared, because they differ between two runs, each with what makes them differ."""
     dropped: tuple[str, ...]
-    """Parts that only a Kafka sink has."""
+    """The parts that are not compared, because at least one version has a sink without them."""
 
     def what(self, number: int) -> str:
-        """Return the compared rows, for a message."""
+        """Return a description of `number` equal results for a message."""
         if not self.is_keyed:
-            return f"{number} rows with their multiplicity"
-        return f"the last rows of {number} keys ({', '.join(map(named, self.key)) or 'all records have one key'})"
+            return f"the same {number} rows, each equally often,"
+        names = ", ".join(map(named, self.key)) or "one for all records"
+        return f"the same last row for each of {number} keys ({names})"
 
     def row_of(self, one: Received) -> Row:
         """Return the compared parts of a result."""
@@ -226,21 +227,21 @@ class Comparison:
         return len(set(map(self.key_of, rows))) if self.is_keyed else len(rows)
 
     def key_of(self, row: Row) -> Row:
-        """Return the key of a row. A row for another topic does not replace it."""
+        """Return the key of a row. The key includes the topic, so a row never replaces a row for another topic."""
         return tuple(part for part in row if part[0] in {*self.key, TOPIC})
 
 
 class Difference(NamedTuple):
-    """A row or a key with different results."""
+    """The different rows of both versions for one key or, without keys, their different numbers of copies of a row."""
 
     old: tuple[Row, ...]
     new: tuple[Row, ...]
 
 
 def comparison_of(old: Facts, new: Facts, given: Sequence[str] = ()) -> Comparison:
-    """Return how the results of two queries are compared. `given` names the key columns."""
+    """Return how to compare the results of two queries. `given` contains the key columns that the user has named."""
     if odd := {*old.topics} ^ {*new.topics}:
-        raise NotComparableError(f"only one version reads {', '.join(sorted(odd))}; let both read the same topics")
+        raise NotComparableError(f"only one version reads {', '.join(sorted(odd))}; make both read the same topics")
     masked = {**old.masked, **new.masked}
     dropped = () if old.is_to_kafka and new.is_to_kafka else KAFKA_PARTS
     keyed = [one for one in (old, new) if one.is_keyed]
@@ -248,20 +249,23 @@ def comparison_of(old: Facts, new: Facts, given: Sequence[str] = ()) -> Comparis
     if keyed and not key:
         problems = [one.problem for one in keyed if one.problem]
         if len(problems) == len(keyed):
-            raise NotComparableError(f"{problems[0]}; name the columns of the key with --key A,B")
+            raise NotComparableError(f"{problems[0]}; pass the key columns as --key A,B")
         key = tuple(dict.fromkeys(name for one in keyed for name in one.key))
     if unstable := [name for name in key if name in masked]:
-        raise NotComparableError(f"the key contains {named(unstable[0])}, which is {masked[unstable[0]]}")
+        raise NotComparableError(
+            f"the key column {named(unstable[0])} depends on {masked[unstable[0]]}, so two runs have different keys; "
+            "pass other key columns as --key A,B"
+        )
     if not {*old.parts, *new.parts} - {*masked, *dropped, *key, TOPIC} and masked:
-        names = ", ".join(f"{named(name)} ({reason})" for name, reason in masked.items())
-        raise NotComparableError(f"all columns of the results change with each run: {names}")
+        names = ", ".join(f"{named(name)} (depends on {reason})" for name, reason in masked.items())
+        raise NotComparableError(f"the values of all columns differ between two runs: {names}")
     return Comparison(bool(keyed), key, masked, dropped)
 
 
 def differences(
     comparison: Comparison, old: Iterable[Received], new: Iterable[Received], still_open: Collection[Row] = ()
 ) -> list[Difference]:
-    """Return the differences. `still_open` contains keys that a query in append mode has not written yet."""
+    """Return the differences. `still_open` contains keys whose windows a query in append mode has not closed."""
     rows = [[comparison.row_of(one) for one in results] for results in (old, new)]
     if not comparison.is_keyed:
         before, after = map(Counter, rows)
@@ -274,7 +278,7 @@ def differences(
 
 
 def named(part: str) -> str:
-    """Return the name of a part for the user."""
+    """Return a part's name without the prefix of JSON fields, for a message."""
     return part.removeprefix(FIELD)
 
 

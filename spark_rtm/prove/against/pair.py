@@ -1,4 +1,4 @@
-"""Both versions of a job, each in a process of its own: run a schedule on them, and read their results."""
+"""Run both versions of a job, each in its own process: send them a schedule of records, and read their results."""
 
 import contextlib
 import os
@@ -37,9 +37,10 @@ OLD, NEW = 0, 1
 
 Make = Callable[[SparkSession, Path], Callable[..., Any]]
 """
-Returns a function, for a session and the folder of the process.
+Creates an object for a session and for the folder of the object's process, and returns a function.
 
-The function takes the name of a method and its arguments, and calls the method. `Make` can be pickled.
+The function takes the name of a method of the object and the method's arguments, and calls the method. A `Make` can be
+pickled.
 """
 Results = tuple[list[Received], list[Received]]
 """The results of the old and of the new version."""
@@ -64,29 +65,29 @@ class Pair:
     kafka: str
     folder: Path
     again: Callable[[], Sequence["Version | OtherProcess"]] | None = None
-    """Returns both versions in new processes. Without it, the versions share this process, and nothing kills them."""
+    """Starts both versions in new processes. If it is None, the versions run in this process and are not killed."""
     numbers: tuple[int, int] = (0, 0)
-    """The compared query of each version."""
+    """The number of the compared query in each version."""
     targets: tuple[str, str] = ("", "")
-    """The topics that contain the results of these queries."""
+    """The topics to which these queries write their results."""
     seen: dict[str, int] = field(default_factory=dict)
 
     def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
-        """Call a method of both versions. Other processes work at the same time."""
+        """Call a method of both versions. If they run in their own processes, both calls run at the same time."""
         with ThreadPoolExecutor(2 if self.again else 1) as pool:
             calls = [pool.submit(version.call, name, *arguments) for version in self.versions]
             # If both fail, only the first error is reported.
             return calls[OLD].result(), calls[NEW].result()
 
     def choose(self, numbers: tuple[int, int], samples: Mapping[str, list[Sent]]) -> tuple[Facts, Facts]:
-        """Prepare a query of each version, and return the facts about them."""
+        """Prepare the query with the given number in each version, and return the facts about both queries."""
         self.numbers = numbers
         old, new = (v.call("choose", n, samples) for v, n in zip(self.versions, numbers, strict=True))
         self.targets = (old.target, new.target)
         return old, new
 
     def run(self, batches: Sequence[Batch], stop_after: int = -1) -> Outcome:
-        """Run a schedule on new checkpoints. Both versions stop and start again after the batch `stop_after`."""
+        """Run a schedule on new checkpoints. After batch number `stop_after`, restart both versions."""
         path, errors, parts = self._begin(), ["", ""], list[Results]()
         try:
             for number, batch in enumerate(batches):
@@ -104,9 +105,9 @@ class Pair:
         return Outcome(_joined(parts), parts[-1][NEW] if len(parts) > 1 else [], (errors[OLD], errors[NEW]))
 
     def kill(self, batches: Sequence[Batch]) -> Results:
-        """Run a schedule, kill both processes before they commit a batch in the middle, and start both again."""
+        """Run a schedule. Kill both processes before they commit the middle batch, and start both versions again."""
         if self.again is None:
-            raise AssertionError("internal error: the versions share this process")
+            raise AssertionError("internal error: the versions run in this process, so they cannot be killed")
         path, errors, middle = self._begin(), ["", ""], len(batches) // 2 - 1
         for batch in batches[:middle]:
             self._commit(self.versions[NEW].call("send", batch), errors)
@@ -140,7 +141,7 @@ class Pair:
         return _joined([*parts, self._taken()])
 
     def _begin(self) -> str:
-        """Delete all records, start both versions on new checkpoints, and return the name of these."""
+        """Delete all records, start both versions on new checkpoints, and return the common path of the checkpoints."""
         self.versions[NEW].call("forget")
         self._taken()
         path = str(self.folder / uuid.uuid4().hex[:8])
@@ -148,7 +149,7 @@ class Pair:
         return path
 
     def _commit(self, ends: dict[tuple[str, int], int], errors: list[str]) -> None:
-        """Let both versions commit all records at the same time, and keep their errors."""
+        """Make both versions commit all records at the same time, and store the errors of the versions in `errors`."""
 
         def call(number: int) -> None:
             try:
@@ -160,7 +161,7 @@ class Pair:
             list(pool.map(call, (OLD, NEW)))
 
     def _taken(self) -> Results:
-        """Return the results since the last call."""
+        """Return the results that both versions have written since the last call."""
         found = list[list[Received]]()
         for target in self.targets:
             messages = read_topic(self.kafka, target)
@@ -175,8 +176,8 @@ def _joined(parts: Sequence[Results]) -> Results:
 
 @contextlib.contextmanager
 def started(jobs: tuple[Job, Job], partitions: int, slots: int, packages: Sequence[str]) -> Iterator[Pair]:
-    """Yield both versions of a job, the old one first, each in a process with Spark, and a broker for both."""
-    # Both processes would fetch them at the same time.
+    """Start a broker, and a process with Spark for each version of a job. Yield both versions, the old one first."""
+    # Otherwise, both processes would download the jars at the same time.
     package_jars(packages)
     folder = new_folder("prove")
     with running(LocalKafka()) as broker, contextlib.ExitStack() as stack:
@@ -203,12 +204,12 @@ def _version(
 
 @dataclass
 class OtherProcess:
-    """A process with Spark and the object."""
+    """A process with Spark and an object, whose methods this process can call."""
 
     child: Child
     folder: Path
     job: str
-    """The file that the object runs, for a message."""
+    """The path of the job that the object runs, for error messages."""
     secret: bytes
     connection: Connection | None = field(default=None, init=False)
 
@@ -219,7 +220,7 @@ class OtherProcess:
         self.connection = Client(("127.0.0.1", int(port.read_text())), authkey=self.secret)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Call a method of the object, and raise its error."""
+        """Call a method of the object, and raise the error that the method raises in the other process."""
         if self.connection is None:
             self.connect()
         try:
@@ -238,7 +239,7 @@ class OtherProcess:
 
 
 def other_process(make: Make, job: Path, slots: int, packages: Sequence[str], parent: Path) -> OtherProcess:
-    """Start a process with Spark and the object that `make` returns. The caller kills it."""
+    """Start a process with Spark and an object of `make`. The caller must kill the process."""
     folder, secret = Path(tempfile.mkdtemp(prefix="other-process-", dir=parent)), os.urandom(16)
     (folder / ORDER).write_bytes(pickle.dumps((make, slots, packages, secret)))
     # The process must import the user's modules from the same folders as this process.
@@ -250,7 +251,7 @@ def other_process(make: Make, job: Path, slots: int, packages: Sequence[str], pa
 
 
 def main(folder: Path) -> None:
-    """Start Spark, make the object, and obey the process that has started this one."""
+    """Start Spark, create the object, and call its methods on request of the parent process."""
     make, slots, packages, secret = pickle.loads((folder / ORDER).read_bytes())
     runner.limit_seconds = runner.JOB_SECONDS
     call = make(session(slots, packages), folder)

@@ -53,7 +53,7 @@ class Options:
 
 def compare(pair: Pair, options: Options, say: Callable[[str], None]) -> Iterator[Verdict]:
     """Yield the verdict on each query of the new version that runs in real-time mode."""
-    say("running both jobs to catch their queries")
+    say("running both jobs to capture their queries")
     old, new = pair.both("record")
     for number, other in paired(old, new, pair.paths, options.query):
         line, label = new[number].line, f"query {new[number].name or new[number].line}: "
@@ -64,7 +64,7 @@ def compare(pair: Pair, options: Options, say: Callable[[str], None]) -> Iterato
             verdict = Verdict(RESULTS, UNCHECKED, f"not comparable: {error}", page=PAGE)
         except VersionError as error:
             failure = failure_of(error, pair.paths[NEW], line)
-            evidence = f"not comparable: a query does not run: {failure.condition}: {failure.message}"
+            evidence = f"not comparable: a version does not run: {failure.condition}: {failure.message}"
             verdict = Verdict(RESULTS, UNCHECKED, evidence, failure.fix, failure.page)
         place = {"path": str(pair.paths[NEW]), "line": line} if verdict.status != GOOD else {}
         yield replace(verdict, evidence=(label if len(new) > 1 else "") + verdict.evidence, **place)
@@ -73,12 +73,12 @@ def compare(pair: Pair, options: Options, say: Callable[[str], None]) -> Iterato
 def paired(
     old: Sequence[Listed], new: Sequence[Listed], paths: tuple[Path, Path], query: str = ""
 ) -> list[tuple[int, int]]:
-    """Return the numbers of the real-time queries and of their old versions, or raise ValueError."""
+    """Return pairs of numbers: a real-time query, and its old version. Raise ValueError if one is missing."""
     wanted = [n for n, one in enumerate(new) if not query or query in {one.name, str(one.line)}]
     found = [n for n in wanted if new[n].is_real_time]
     if not wanted:
         known = ", ".join(f"{one.line} {one.name}".strip() for one in new) or "none"
-        raise ValueError(f"{paths[NEW]} has no query {query!r}; its lines and names are {known}")
+        raise ValueError(f"{paths[NEW]} has no query {query!r}; pass the line or name of one of its queries: {known}")
     if not found:
         one = new[wanted[0]]
         raise ValueError(
@@ -95,14 +95,15 @@ def paired(
 
 
 def _old_of(old: Sequence[Listed], one: Listed, wanted: int, paths: tuple[Path, Path]) -> int:
-    """Return the number of the old version of a query: that with its name, its target topic, or the only one."""
+    """Return the number of a query's old version: the one with the same name or target topic, or else the only one."""
     by_name = [n for n, other in enumerate(old) if one.name and other.name == one.name]
     by_target = [n for n, other in enumerate(old) if one.target and other.target == one.target]
     for candidates in (by_name, by_target, range(len(old)) if wanted == 1 else ()):
         if len(candidates) == 1:
             return candidates[0]
     raise ValueError(
-        f"{paths[OLD]} has no query that belongs to line {one.line} of {paths[NEW]}; give both the same queryName"
+        f"{paths[OLD]} has no query that corresponds to the query in line {one.line} of {paths[NEW]}; set the same "
+        "queryName for both queries"
     )
 
 
@@ -118,7 +119,7 @@ class _Run:
 
     def verdict(self) -> Verdict:
         how = comparison_of(*self.facts, self.options.key)
-        self._say("making records")
+        self._say("generating records")
         good, hostile, ended = self._records()
         if isinstance(ended, Verdict):
             return ended
@@ -141,13 +142,14 @@ class _Run:
                 return other
         if not compared:
             fix = f"pass records that both versions accept: --samples {self.facts[NEW].topics[0]}=FILE.jsonl"
-            raise NotComparableError(f"no record has a result; {fix}")
+            raise NotComparableError(f"no record produces a result; {fix}")
         evidence = (
-            f"same: {how.what(compared)} agree in {self.options.schedules} schedules, from seed {self.options.seed}, "
-            f"with a stop at a batch boundary in each; records: {', '.join(f'{n} {k}' for k, n in counts.items())}"
+            f"same: both versions write {how.what(compared)} in {self.options.schedules} schedules from seed "
+            f"{self.options.seed}, each with a restart at a batch boundary; "
+            f"records: {', '.join(f'{n} {k}' for k, n in counts.items())}"
         )
-        masked = [f"{named(name)} is not compared: {reason}" for name, reason in how.masked.items()]
-        both = [f"{ended} other records end both versions"] if ended else []
+        masked = [f"{named(name)} is not compared, because it depends on {what}" for name, what in how.masked.items()]
+        both = [f"{ended} other records make both versions fail"] if ended else []
         return Verdict(RESULTS, GOOD, "; ".join(filter(None, [evidence, *both, kill, *masked])), page=PAGE)
 
     def _say(self, step: str) -> None:
@@ -157,7 +159,7 @@ class _Run:
         return sorted({number for one in self.facts for number in getattr(one, name)})
 
     def _records(self) -> tuple[dict[str, list[Sent]], dict[str, list[Sent]], Verdict | int]:
-        """Return good and hostile records per topic, and the number of records that end both queries, or a verdict."""
+        """Return good and hostile records, and how many others end both queries, or a verdict if one ends only one."""
         good, hostile, ended = dict[str, list[Sent]](), dict[str, list[Sent]](), 0
         for topic in self.facts[NEW].topics:
             made = self.pair.both("records", self.options.samples.get(topic, []))
@@ -174,20 +176,21 @@ class _Run:
         return {topic: records for topic, records in good.items() if records}, hostile, ended
 
     def _killed(self, how: Comparison, found: Outcome, again: Results) -> tuple[str, Verdict | None]:
-        """Return the numbers of repeated rows after a kill, and the verdict on other results."""
+        """Return a sentence about the rows that a kill repeats, or the verdict if the kill changes results."""
         for name, before, after in zip(("old", "new"), found.results, again, strict=True):
             # Without a key, a row that is written again counts once.
             once = [list(r if how.is_keyed else {how.row_of(one): one for one in r}.values()) for r in (before, after)]
             if odd := differences(how, once[OLD], once[NEW]):
                 details = {"before": [_shown(row) for row in odd[0].old], "after": [_shown(row) for row in odd[0].new]}
-                evidence = f"differs: {len(odd)} results of the {name} version change after a kill"
+                evidence = f"differs: {len(odd)} results of the {name} version are different after a kill"
                 fix = "derive every result from its source record alone: no clock, no random values"
                 return "", Verdict(RESULTS, WRONG, evidence, fix, RESTARTS, details=details)
         old, new = (max(0, len(after) - len(before)) for before, after in zip(found.results, again, strict=True))
-        return f"after a kill in a batch, the old version repeats {old} rows and the new one {new}; none is lost", None
+        repeated = f"the old version writes {old} rows again, and the new version {new}"
+        return f"after a kill during a batch, {repeated}; no row is lost", None
 
     def _different(self, how: Comparison, found: Outcome) -> list[Difference] | tuple[str, ...]:
-        """Return the differences, or the errors if only one query has ended."""
+        """Return the differences, or the errors of both versions if only one of them has failed."""
         if any(found.errors):
             return () if all(found.errors) else found.errors
         still_open = set[Row]()
@@ -198,7 +201,7 @@ class _Run:
     def _shrunk(self, how: Comparison, batches: Sequence[Batch], odd: Any) -> Verdict:
         """Return the verdict with the smallest input that shows a difference."""
         last, end = odd, time.monotonic() + self.options.shrink_seconds
-        # In append mode, the last records close the windows of the others.
+        # In append mode, the last records close the windows of all other records.
         closing = [b for b in batches if b.inputs[0].kind == LAST and self.facts[OLD].output_mode == "append"]
 
         def differs(candidate: Sequence[Batch]) -> bool:
@@ -208,7 +211,7 @@ class _Run:
             return bool(found)
 
         def note(size: int) -> None:
-            self._say(f"the results differ; looking for the smallest input: {size} records")
+            self._say(f"the results differ; looking for the smallest input that shows this: {size} records")
 
         inputs = smallest([b for b in batches if b not in closing], differs, lambda: time.monotonic() > end, note)
         if isinstance(last, tuple):
@@ -216,24 +219,25 @@ class _Run:
         details: dict[str, list[Any]] = {"input": [one.shown for one in inputs]}
         for name in ("old", "new"):
             details[name] = [_shown(row) for one in last[:MAX_SHOWN] for row in getattr(one, name)]
-        what = "keys" if how.is_keyed else "rows"
-        evidence = f"differs: {_reason(last[0], inputs, *self.facts)}; {len(last)} {what} differ"
-        return Verdict(RESULTS, WRONG, evidence, "correct it, or accept the difference", PAGE, details=details)
+        what = "keys have different last rows" if how.is_keyed else "rows do not occur equally often"
+        evidence = f"differs: {_reason(last[0], inputs, *self.facts)}; {len(last)} {what}"
+        fix = "correct the new version, or accept the difference"
+        return Verdict(RESULTS, WRONG, evidence, fix, PAGE, details=details)
 
     def _ended(self, errors: Sequence[str], inputs: Sequence[Input]) -> Verdict:
-        """Return the verdict on a query that ends, although its other version does not."""
+        """Return the verdict on records that make the query fail in only one version."""
         which = NEW if errors[NEW] else OLD
         failure = failure_of(VersionError(errors[which]), self.pair.paths[which], 0)
         name = ("old", "new")[which]
         details: dict[str, list[Any]] = {"input": [one.shown for one in inputs], name: [f"ended: {failure.message}"]}
-        evidence = f"differs: ended query: only the {name} version ends, with {failure.condition}"
+        evidence = f"differs: ended query: only the {name} version fails, with {failure.condition}"
         if self.facts[OLD].is_ansi != self.facts[NEW].is_ansi:
             evidence += "; Spark version: only one version runs with spark.sql.ansi.enabled"
         return Verdict(RESULTS, WRONG, evidence, failure.fix, failure.page, details=details)
 
 
 def _reason(found: Difference, inputs: Sequence[Input], old: Facts, new: Facts) -> str:
-    """Return the reason of a difference, from the smallest input that shows it."""
+    """Return the probable reason for a difference, judging by the smallest input that shows it."""
     kinds = {one.kind for one in inputs}
     if found.new and not found.old and (new.partial or old.partial):
         return f"partial result: the filter {new.partial or old.partial} passes a result that later records change"
@@ -243,9 +247,11 @@ def _reason(found: Difference, inputs: Sequence[Input], old: Facts, new: Facts) 
         return "Spark version: only one version runs with spark.sql.ansi.enabled"
     if DUPLICATE in kinds and not (old.is_keyed or new.is_keyed):
         return "duplicate: the versions treat a repeated record differently"
-    return "broken record" if HOSTILE in kinds else "other results for the same records"
+    if HOSTILE in kinds:
+        return "broken record: the versions treat a malformed record differently"
+    return "other results: the versions compute different results from the same records"
 
 
 def _shown(row: Row) -> dict[str, str]:
-    """Return a row for the user."""
+    """Return a row with the names of its parts, as a message shows them."""
     return {named(name): text for name, text in row}

@@ -1,4 +1,4 @@
-"""Order the input of both versions: the good records at growing times, then late, hostile and last ones; shrink it."""
+"""Schedule the input of both versions: good records at growing times, then late, hostile and last records."""
 
 import random
 import time
@@ -20,7 +20,7 @@ HOUR = 3_600
 
 @dataclass(frozen=True)
 class Input:
-    """A record of the comparison."""
+    """A source record of the comparison, with its topic, its time and the kind of record."""
 
     topic: str
     record: Sent
@@ -38,7 +38,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Batch:
-    """Records that both versions commit before the next ones arrive. All go to one partition; the others are idle."""
+    """Records of one partition, which both versions commit before the next batch is sent to any partition."""
 
     topic: str
     partition: int
@@ -56,13 +56,13 @@ def inputs_of(
     """
     Return the input of a schedule.
 
-    The times lie on both sides of each window and of each watermark. All records behind the watermark arrive after the
-    newest good one.
+    The times lie just before and just after the borders of windows and the positions of watermarks. All records
+    behind a watermark arrive after the newest good record.
     """
     chosen, now = random.Random(seed), time.time()
     durations = sorted({*(one for one in (*delays, *windows) if one), *DEFAULT_DURATIONS})
     ages = sorted({age for one in _lateness(delays, windows) for age in (one - 1, one + 1)})
-    # The records were made for the current time. The same seed gives the same times in the hour.
+    # The records contain the current time. A fixed second of this hour makes the same seed produce the same times.
     start = now // HOUR * HOUR + 7 - now
     found = list[Input]()
     for topic, records in good.items():
@@ -86,13 +86,13 @@ def inputs_of(
 
 
 def _times(start: float, durations: Sequence[float], least: int) -> list[float]:
-    """Return growing times, in steps of a half and of a whole of each duration, and at least `least` of them."""
+    """Return at least `least` growing times. The steps are half of each duration, and one second less and more."""
     steps = [step for one in durations[:MAX_DURATIONS] for step in (one / 2, one - 1, one + 1)]
     return list(accumulate([*steps, *(1.0 for _ in range(least - len(steps) - 1))], initial=start))
 
 
 def _lateness(delays: Sequence[float], windows: Sequence[float]) -> set[float]:
-    """Return ages at which a record falls behind a watermark: alone, or with its window."""
+    """Return ages beyond which a record, or the end of its window, is behind a watermark."""
     if not delays:
         return set()
     between = {sum(delays) / len(delays)} if len(delays) > 1 else set[float]()
@@ -100,7 +100,7 @@ def _lateness(delays: Sequence[float], windows: Sequence[float]) -> set[float]:
 
 
 def _some(chosen: random.Random, records: Sequence[Sent], most: int) -> list[Sent]:
-    """Return the first half of at most `most` records, and others at random, in their order."""
+    """Return at most `most` records in their order: the first `most // 2`, and a random selection of the others."""
     if len(records) <= most:
         return list(records)
     head = most // 2
@@ -108,7 +108,7 @@ def _some(chosen: random.Random, records: Sequence[Sent], most: int) -> list[Sen
 
 
 def batches_of(inputs: Iterable[Input], partitions: int, seed: int) -> list[Batch]:
-    """Return the batches of a schedule: shuffled in each stage, cut at random borders, each with one topic."""
+    """Return the batches of a schedule, each with one topic. Stages are shuffled, and cut at random borders."""
     chosen, found = random.Random(seed), list[Batch]()
     for records in _stages(inputs, chosen):
         topics = list(dict.fromkeys(one.topic for one in records))
@@ -120,7 +120,7 @@ def batches_of(inputs: Iterable[Input], partitions: int, seed: int) -> list[Batc
 
 
 def _stages(inputs: Iterable[Input], chosen: random.Random) -> Iterator[list[Input]]:
-    """Yield the samples, then the good records with duplicates, in several parts, then those of each other kind."""
+    """Yield samples, then good records with duplicates, both in several parts, then the records of each other kind."""
     ordered = sorted(inputs, key=lambda one: STAGES[one.kind])
     for stage, group in groupby(ordered, lambda one: STAGES[one.kind]):
         records = list(group)
@@ -142,7 +142,7 @@ def smallest(
     note: Callable[[int], None] = lambda _: None,
 ) -> list[Input]:
     """
-    Return records of the batches that still make `differs` true, as few as are found before `is_over`.
+    Return a few records of the batches for which `differs` is still true. Stop the search when `is_over` is true.
 
     Each attempt leaves out a part of the records: first halves, then smaller parts.
     """

@@ -1,4 +1,4 @@
-"""One version of a job: its query on its own checkpoints, in this process or in one that a run kills."""
+"""Run one version of a job: its query on its own checkpoints, in this process or in a process that can be killed."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ class Version:
     partitions: int = 2
 
     def __post_init__(self) -> None:
-        """Prepare the recording. Nothing of the job has run yet."""
+        """Prepare the recording of the job's queries, without running the job."""
         self._recording = Recording(self.bench.spark.newSession(), self.bench.kafka, self.job, self.partitions)
         self._stack = contextlib.ExitStack()
         self._query: Query
@@ -87,7 +87,8 @@ class Version:
         if own.other_sources:
             kind, line = own.other_sources[0]
             raise runner.JobLostError(
-                f"{own.path}:{line}: the job reads the stream {kind!r}; use a job that reads Kafka"
+                f"{own.path}:{line}: the job reads the source {kind!r}, to which prove cannot send records; "
+                "use a job that reads only Kafka"
             )
         return [
             Listed(
@@ -97,10 +98,11 @@ class Version:
         ]  # fmt: skip
 
     def choose(self, number: int, samples: Mapping[str, list[Sent]]) -> Facts:
-        """Prepare a query of the job, and return the facts about it."""
+        """Prepare query `number` of the job, and return the facts about this query."""
         own = self._recording
         if unknown := samples.keys() - {*own.topics, *own.tables}:
-            raise ValueError(f"--samples {min(unknown)}: the job reads {', '.join([*own.topics, *own.tables])}")
+            known = ", ".join([*own.topics, *own.tables])
+            raise ValueError(f"--samples {min(unknown)}: the job does not read this topic or table; it reads {known}")
         self._stack.close()
         # Only one version may fill the tables that both read.
         given = samples if self.is_new else {}
@@ -111,7 +113,7 @@ class Version:
         return facts_of(trial.rows, self._recording.caught[number], trial.target)
 
     def records(self, given: Sequence[Sent]) -> tuple[list[Sent], list[Sent]]:
-        """Return good records, unless they are `given`, and hostile ones."""
+        """Return good records (`given`, or else generated records), and hostile records."""
         own = self._query.samples
         good = list(given) or [*own.records, *map(varied, own.records), *own.others]
         kinds = hostile_records(good[0], decoding(self._query.trial.rows))
@@ -119,7 +121,7 @@ class Version:
         return good, [record for record in small if len(record.value or b"") <= MAX_HOSTILE_BYTES]
 
     def ending(self, records: Sequence[Sent]) -> dict[int, str]:
-        """Return the records that make the query fail, by position, with the engine's message."""
+        """Return the engine's message for each record that makes the query fail, by the record's position."""
         found = dict[int, str]()
 
         def search(numbers: Sequence[int]) -> None:
@@ -138,7 +140,7 @@ class Version:
         return found
 
     def send(self, batch: Batch) -> dict[tuple[str, int], int]:
-        """Send the records of a batch, and return the ends of all sent records."""
+        """Send the records of a batch, and return the end offset of each partition that has received records."""
         trial = self._query.trial
         for one in batch.inputs:
             trial.send([one.record], batch.topic, batch.partition, time_ms=one.time_ms)
@@ -149,7 +151,7 @@ class Version:
         self._query.trial.forget()
 
     def start(self, checkpoint: str) -> None:
-        """Start the query. A micro-batch query runs for each batch separately."""
+        """Start the query in real-time mode. A micro-batch query is started by each `commit`."""
         # Each version has its own checkpoint, in a folder that survives its process.
         self._checkpoint = f"{checkpoint}-{'new' if self.is_new else 'old'}"
         if self.is_new:
@@ -169,7 +171,7 @@ class Version:
         query = trial.writer(self._checkpoint, caught.output_mode).trigger(availableNow=True).start()
         try:
             if not query.awaitTermination(round(COMMIT_SECONDS)):
-                raise TimeoutError(f"the micro-batches did not end within {COMMIT_SECONDS:g} s")
+                raise TimeoutError(f"the micro-batch query did not process a batch within {COMMIT_SECONDS:g} s")
             raise_if_failed([query])
         finally:
             query.stop()

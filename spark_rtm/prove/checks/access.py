@@ -59,7 +59,8 @@ def login(
         return None
     if not calls_others and (why := _calls(sasl)):
         evidence = f"the login was not checked, because {why} would receive the credentials"
-        return Verdict("login", UNCHECKED, evidence, "test it on your cluster, or allow the call with --side-effects")
+        fix = "test the login on your cluster, or allow the call with --side-effects"
+        return Verdict("login", UNCHECKED, evidence, fix)
     reader = bench.spark.read.format("kafka").option("subscribe", topic).options(**sasl, **TIMEOUTS)
     reader = reader.option("kafka.bootstrap.servers", bench.kafka).option("kafka.security.protocol", "SASL_PLAINTEXT")
     try:

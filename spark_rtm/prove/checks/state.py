@@ -73,7 +73,7 @@ def _after_later_times(query: Query, running: StreamingQuery, rows: int, growth:
     before = _watermark(running)
     removed = sum(_after(query, running, query.samples.records, days).removed for days in FORWARD_DAYS)
     if removed:
-        evidence = f"{rows} rows for the same keys; the watermark removed {removed} rows"
+        evidence = f"{rows} rows of state for the same keys; the watermark removed {removed} rows"
         return Verdict("state", GOOD, f"{evidence}; until then, {growth}" if growth else evidence, page=PAGE)
     if _watermark(running) == before:
         evidence = "the watermark did not advance, so no sample has an event time"
@@ -97,7 +97,8 @@ def by_own_rules(place: Place, rows: int, metrics: Counter[str]) -> Verdict:
     """Return the verdict on a stateful processor, whose state expires by TTL or is cleared by its code."""
     endless, ending = (sum(metrics[f"num{kind}State{ttl}Vars"] for kind in KINDS) for ttl in ("", "WithTTL"))
     if ending and not endless:
-        return Verdict("state", GOOD, f"{rows} rows for the same keys; each state variable has a TTL", page=PROCESSORS)
+        evidence = f"{rows} rows of state for the same keys; each state variable has a TTL"
+        return Verdict("state", GOOD, evidence, page=PROCESSORS)
     fix = "give each state variable a TTL, or clear the variable in handleExpiredTimer"
     if metrics["numRegisteredTimers"]:
         evidence = "the processor sets timers, and this check does not wait until they clear the state"

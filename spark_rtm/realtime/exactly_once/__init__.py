@@ -2,8 +2,8 @@
 Write to Kafka exactly once: each batch of a query is one transaction per partition, committed after Spark's own commit.
 
 A consumer with `isolation.level=read_committed` gets each result once, even if executors, drivers or brokers are
-killed. With `read_uncommitted`, a consumer gets results immediately, and the results of an open batch again after a
-restart. Spark's own Kafka sink writes at least once. `exactly_once.scala` explains the protocol.
+killed. With `read_uncommitted`, a consumer gets results immediately. After a restart, such a consumer gets the results
+of the unfinished batch again. Spark's own Kafka sink writes at least once. `exactly_once.scala` explains the protocol.
 
 The sink works only with Spark 4.3 and the pinned Kafka client, because it resumes the transactions of dead producers
 through non-public client classes. A cluster also needs `spark.plugins` with `control.PLUGIN`.
@@ -30,7 +30,7 @@ DEFAULT_TIMEOUT_SECONDS = 900
 
 
 RECORD = re.compile(r"(?P<partition>\d+)-(?P<batch>\d+)-\d+-\d+-\d+")
-"""Pattern for an uncommitted transaction's record name: partition, batch, start, producer id and epoch."""
+"""Pattern for the name of the file that records an uncommitted transaction in the folder `transactions`."""
 
 
 class ExactlyOnceError(RuntimeError):
@@ -52,7 +52,7 @@ def to_kafka(
     `rows` has the columns of Spark's Kafka sink: `value`, and optionally `key`, `headers`, `topic` and `partition`.
     `options` are Spark's Kafka sink options, such as `kafka.bootstrap.servers`. Each query needs its own
     `transactional_prefix`, which must not change. The brokers abort transactions that are open for `timeout_seconds`,
-    so the timeout must be at least twice the interval.
+    so the timeout must be at least twice the trigger interval.
 
     Raises `ExactlyOnceError` if the session cannot write exactly once, and ValueError for an invalid column or option.
     `start()` commits an earlier run's open transactions, and raises `ExactlyOnceError` if the brokers reject
@@ -100,9 +100,9 @@ def repeat_lost(checkpoint: Path) -> str:
     """
     Prepare a restart that repeats the batches of aborted transactions, and return a message that lists the batches.
 
-    Call this function after `EXACTLY_ONCE_TRANSACTION_LOST`, while no process runs the query. `checkpoint` is a local
-    folder; in an object store, delete the same files in the same order. When the query starts again, it
-    reads the records of these batches again.
+    Call this function after the error `EXACTLY_ONCE_TRANSACTION_LOST`, while no process runs the query. When the query
+    starts again, it reads the records of these batches again. `checkpoint` is a local folder. If the checkpoint is in
+    an object store, delete the files that this function deletes, in the same order.
     """
     newest = max((int(name) for name in _names(checkpoint / "commits") if name.isdecimal()), default=-1)
     records = [match for match in map(RECORD.fullmatch, _names(checkpoint / "transactions")) if match]

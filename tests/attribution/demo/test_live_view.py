@@ -61,8 +61,8 @@ def test_without_terminal_one_plain_line_per_period() -> None:
 
     assert "starting" == lines[0]
     assert 2 == len(lines)
-    counts = "measuring, 55 s left: sent 2, results 1, rejected 1, waiting 1, pending 0, open orders 0, "
-    caps = "caps reached 2, reopened 1, p50 12 p99 12 ms, decode p50 5 ms, in micro-batch mode 1000 ms"
+    counts = "measuring, 55 s left: sent 2, results 1, rejected 1, waiting 1, pending 0, open orders 0, caps reached 2,"
+    caps = " reopened 1, p50 12 p99 12 ms, decode p50 5 ms in real-time mode, 1000 ms in micro-batch mode"
     assert counts + caps in lines[1]
     assert "\x1b" not in lines[1]
 

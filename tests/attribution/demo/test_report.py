@@ -39,7 +39,7 @@ def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.Captu
     assert [
         "real-time mode: p50 12 ms, p99 12 ms, 1 impressions over-delivered",
         "0 differences from the replay of 2 results, 2 orders and 0 counts",
-        "decode, both modes side by side: p50 2 ms and 600 ms (300x)",
+        "decode, at the same time: p50 2 ms in real-time mode, 600 ms in micro-batch mode (300x)",
         "micro-batch mode: p50 1,450 ms, p99 1,450 ms, 1 impressions over-delivered",
         "1 differences from the replay of 2 results, 2 orders and 0 counts",
         "next: x",

@@ -33,5 +33,5 @@ def test_state_that_the_watermark_removes_is_good_for_accepted_records(judge: Ju
     state = judge.one(load("examples/alerts/logins_to_spikes.py:logins_to_spikes"), "state")
 
     assert GOOD == state.status, state.text
-    assert "rows for the same keys; the watermark removed" in state.evidence
+    assert "rows of state for the same keys; the watermark removed" in state.evidence
     assert "grows" not in state.evidence
