@@ -21,7 +21,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def find(main_class: str, pid: int | None = None, count: int = 1) -> list[psutil.Process]:
-    """Wait for `count` descendants of a process (default: this one) that run this class. Return the oldest first."""
+    """Wait for `count` descendants of a process (default: this one) that run a Java class. Return the oldest first."""
     parent = psutil.Process(pid)
     wait_until(lambda: len(_jvms(main_class, parent)) >= count, FIND_SECONDS, f"{count} processes of {main_class}")
     return sorted(_jvms(main_class, parent), key=lambda process: process.create_time())

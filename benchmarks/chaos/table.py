@@ -50,7 +50,7 @@ def _sums(runs: Sequence[dict[str, Any]]) -> str:
     )
     return (
         f"In total, {len(runs)} runs with {len(seeds)} seeds had {incidents} faults and {records} records. "
-        f"Of {results} results compared with the replay, {lost} were lost and {wrong} wrong "
+        f"Of {results} results compared with the replay, {lost} were lost and {wrong} were wrong "
         "([commands](measured/chaos.json)).\n"
     )
 

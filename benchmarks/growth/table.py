@@ -94,7 +94,7 @@ def model(root: Path, _: str) -> str:
     ranges = "; ".join(f"`{row['input']}` {row['lowest']:,.10g} to {row['highest']:,.10g}" for row in content["ranges"])
     in_terms = {name for row in content["model"] for name in re.findall(r"\w+", row["term"])}
     unused = ", ".join(f"`{row['input']}`" for row in content["ranges"] if row["input"] not in in_terms)
-    without_term = f" No term depends on {unused}: the fit found no cost that grows with it." if unused else ""
+    without_term = f" No term depends on {unused}: the fit found no cost that grows with this input." if unused else ""
     return "\n".join(
         [
             f"Range of the fitted runs: {ranges}.{without_term}\n",
@@ -119,7 +119,7 @@ def million(root: Path, _: str) -> str:
     intro = (
         f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
         f"partition, {base.record_bytes:g} bytes per record, {base.keys:,g} keys and a trigger interval of "
-        f'{base.interval_seconds:g} s. Rows marked "no" extrapolate beyond the range of the fitted runs.\n'
+        f'{base.interval_seconds:g} s. Rows with "no" in the last column are beyond the range of the fitted runs.\n'
     )
     limits = [(_rate(at), name) for at, name in reached]
     return "\n".join([intro, table(header, rows), table(("reached at records/s", "limit"), limits)])

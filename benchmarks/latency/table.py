@@ -77,8 +77,8 @@ def speed_up(root: Path, _: str) -> str:
     longest, slow_longest = (milliseconds(row["max_ms"]) for row in rows[2:])
     return (
         f"On OSS 4.3.0 with tuned settings, the median latency of a stateless query is {p50} ms in real-time mode and "
-        f"{slow_p50} ms in micro-batch mode. For a stateful query, the medians are {state_p50} ms and "
-        f"{slow_state_p50} ms.\n"
+        f"{slow_p50} ms in micro-batch mode. For a stateful query, it is {state_p50} ms in real-time mode and "
+        f"{slow_state_p50} ms in micro-batch mode.\n"
         f"The slowest record of the stateful query took {longest} ms in real-time mode, because it arrived during "
         f"[the pause between two batches](references/latency.md); in micro-batch mode, it took {slow_longest} ms.\n"
         f"Measured with `make {COMMAND} PUBLISH=1` on {known['date']} "

@@ -37,11 +37,11 @@ def python_path(root: Path, _: str) -> str:
     """Return sentences about the cost of Python in a stateful query, compared with Scala and with micro-batch mode."""
     conditions, (row,) = _found(root, "bench-python-path", "python-path")
     names = ("python", "scala", "micro_batch")
-    ms = {name: f"{row[name + '_p50_ms']:,g} and {row[name + '_p99_ms']:,g} ms" for name in names}
+    ms = {name: f"p50 {row[name + '_p50_ms']:,g} ms and p99 {row[name + '_p99_ms']:,g} ms" for name in names}
     rounds = f", median of {row['rounds']} rounds" if row["rounds"] > 1 else ""
     priority = f", load average {row['load_average']}, `nice {row['nice']}`" if row["nice"] else ""
     return (
-        f"{conditions}{priority}, {row['rate']:,.0f} records/s{rounds}: p50 and p99 are {ms['python']} in Python, "
+        f"{conditions}{priority}, {row['rate']:,.0f} records/s{rounds}: {ms['python']} in Python, "
         f"{ms['scala']} in Scala, and {ms['micro_batch']} in micro-batch mode. One state "
         f"partition processes {row['python_rows_per_second']:,} rows per second in Python, and "
         f"{row['scala_rows_per_second']:,} in Scala."

@@ -92,7 +92,7 @@ def session(options: SparkOptions) -> SparkSession:
 
 
 def serve(spark: SparkSession, options: SparkOptions, run: Run, copy: int) -> None:
-    """Start a copy of the queries, keep its boundaries away from those of the previous copy, and write its progress."""
+    """Start a copy of the queries, keep its boundaries away from those of the previous copy, and write the progress."""
     if options.warm_up_batches:
         # The source is still empty, because the harness sends records only after this engine is ready.
         warm(spark, options, run, partial(start_queries, spark))

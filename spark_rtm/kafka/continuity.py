@@ -42,7 +42,7 @@ class TopicState:
         if others:
             raise RuntimeError(
                 f"topic {self.topic!r} was deleted and created again: its id is {self.topic_id}, but the stored "
-                f"offsets belong to {', '.join(others)}, so records would be skipped; delete the stored offsets and "
+                f"offsets belong to id {', '.join(others)}, so records would be skipped; delete the stored offsets and "
                 "the rows copied from the old topic, or use another topic prefix or database"
             )
 

@@ -172,7 +172,7 @@ def print_verdict(reports: Sequence[Report], last: Sequence[str]) -> None:
     lines: list[Text | str] = []
     for report in reports:
         end_to_end = next((row for row in report.latencies if row.hop == "end to end"), None)
-        latency = f"p50 {end_to_end.p50:,} ms, p99 {end_to_end.p99:,} ms" if end_to_end else "no latency measured"
+        latency = f"end to end p50 {end_to_end.p50:,} ms, p99 {end_to_end.p99:,} ms" if end_to_end else "no latency"
         over = f"{report.reconciliation.over_delivered} impressions over-delivered"
         lines += [f"{report.settings.trigger} mode: {latency}, {over}", verdict(report.reconciliation, report.log)]
         lines += comparison_of_modes(report)

@@ -20,7 +20,7 @@ def check_coordinates(root: Path) -> Iterator[Finding]:
             for match in _SPARK.finditer(line):
                 pin = pins.get(match["name"], "")
                 if _numbers(match["version"]) > _numbers(pin.rpartition(":")[2]):
-                    problem = f"{match[0]} may not be published: this repository downloads {pin or 'no version of it'}"
+                    problem = f"{match[0]} may not exist: this repository pins {pin or 'no version of it'}"
                     yield Finding(files.relative(root, path), number, "coordinates", problem, "use the pinned version")
 
 

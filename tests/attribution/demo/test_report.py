@@ -37,10 +37,10 @@ def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.Captu
 
     lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines()]
     assert [
-        "real-time mode: p50 12 ms, p99 12 ms, 1 impressions over-delivered",
+        "real-time mode: end to end p50 12 ms, p99 12 ms, 1 impressions over-delivered",
         "0 differences from the replay of 2 results, 2 orders and 0 counts",
         "decode, at the same time: p50 2 ms in real-time mode, 600 ms in micro-batch mode (300x)",
-        "micro-batch mode: p50 1,450 ms, p99 1,450 ms, 1 impressions over-delivered",
+        "micro-batch mode: end to end p50 1,450 ms, p99 1,450 ms, 1 impressions over-delivered",
         "1 differences from the replay of 2 results, 2 orders and 0 counts",
         "next: x",
     ] == lines[1:-1]
