@@ -48,7 +48,7 @@ FAULTS: list[tuple[Check, list[Fault]]] = [
         [
             ("make services", SKILL, "until Ctrl-C", "for trials"),
             ("notify lifts.* blocks", "references/alerts.md", "runs until Ctrl-C; reads", "reads"),
-            (r"keep\(.* blocks", "references/production.md", " The job's last call blocks.", ""),
+            (r"keep\(.* blocks", "references/production.md", " The job's last call, `keep`, blocks.", ""),
         ],
     ),
     (
