@@ -198,7 +198,7 @@ def test_columns_choose_topic_partition_and_headers(spark: SparkSession, kafka: 
         ("key", {}, "no column 'value'"),
         ("offset as value", {}, "column 'value' is bigint instead of"),
         ("value", {"topic": ""}, "neither a column nor the option names the topic"),
-        ("value", {"client": {"checkpointLocation": "x"}}, "no option 'checkpointLocation'"),
+        ("value", {"client": {"checkpointLocation": "x"}}, "does not support 'checkpointLocation'"),
         (
             "value",
             {"timeout_seconds": 599},
