@@ -34,7 +34,7 @@ from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.python_state import transform_with_state
 from spark_rtm.realtime.queries import stop_completely, wait_until
 
-OPTIONS = Options(transactions=20, wait_ms=2_000)
+OPTIONS = Options(transactions=20, wait_ms=6_000)
 MODES: dict[str, dict[str, str]] = {
     "real-time": {"realTime": "5 seconds"},
     "micro-batch": {"processingTime": "1 second"},
