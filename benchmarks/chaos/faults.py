@@ -20,7 +20,7 @@ from spark_rtm.services.tcp_proxy import TcpProxy, unchanged
 
 Need = Literal["", "cluster", "mount", "standby"]
 Begin = Callable[[System, "Fault"], AbstractContextManager[None]]
-"""Begins a fault. The fault ends with the block of the returned context manager."""
+"""Begins a fault. The fault ends when the returned context manager exits."""
 MIN_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 3.0, 8.0
 MIN_DELAY_SECONDS, MAX_DELAY_SECONDS = 0.05, 0.25
 CUT_SHARE = 0.02

@@ -1,5 +1,5 @@
 """
-Options of all benchmarks, and the program that runs a benchmark and publishes its results.
+The options common to all benchmarks, and the program that runs a benchmark and publishes its results.
 
 The module of a benchmark has a docstring for `--help`, a dataclass `Options`, and `measure(options, console)`, which
 returns an `Outcome`. `PRESETS` maps flags to values that replace the defaults. Only this module writes result files,

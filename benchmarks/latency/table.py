@@ -65,7 +65,7 @@ def modes(root: Path, workload: str) -> str:
 
 
 def overview_rows(root: Path) -> list[dict[str, Any]]:
-    """Return the cases of the README: a stateless and a stateful query, each in both modes."""
+    """Return the cases that the README shows: a stateless and a stateful query, each in both modes."""
     cases = {(case["workload"], case["engine"]): case for case in published(root, "latency", COMMAND)["cases"]}
     return [cases[workload, mode] for workload in ("stateless", "stateful") for mode in ("real-time", "micro-batch")]
 

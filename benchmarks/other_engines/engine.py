@@ -40,7 +40,7 @@ class OtherEngine:
     start: Callable[[Settings, Run], AbstractContextManager[Engine]]
 
     def case(self, workload: Workload, interval_seconds: float) -> Case:
-        """Return the case of this engine for a workload and a commit interval."""
+        """Return the benchmark case for this engine, a workload and a commit interval."""
         settings = self.settings(interval_seconds)
         return Case(self.name, workload, partial(self.start, settings), settings=settings)
 

@@ -108,10 +108,10 @@ def _message(cases: Sequence[CaseRow], workload: str) -> str:
     half, slow = (milliseconds(case[name]) for name in ("p50_ms", "p99.9_ms"))
     others = [other for name, other in by_name.items() if not name.startswith(REAL_TIME)]
     if case["engine"] != REAL_TIME or not others:
-        return f"{case['engine']} answers half of the records within {half} ms, and 99.9% within {slow} ms"
+        return f"{case['engine']} returns half of the results within {half} ms, and 99.9% within {slow} ms"
     if other := by_name.get(MICRO_BATCH):
         found = f"{half} ms in real-time mode, {milliseconds(other['p50_ms'])} ms in micro-batch mode"
-        return f"half of the records are answered within {found}"
+        return f"half of the results arrive within {found}"
     best = min(others, key=lambda other: float(other["p99.9_ms"]))
     ratio = case["p99.9_ms"] / best["p99.9_ms"]
     compared = f"{ratio:.1f} times that of {best['engine']}" if ratio > 1 else "less than that of all others"

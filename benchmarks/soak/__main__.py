@@ -141,7 +141,7 @@ def used_resources(spark: SparkSession, checkpoints: Path) -> dict[Resource, flo
 
 
 def result_of(report: Report, samples: Sequence[Sample], command: str) -> dict[str, Any]:
-    """Return conditions, differences and growth. Raise ValueError if samples cover under `MIN_MINUTES` minutes."""
+    """Return conditions, differences and growth. Raise ValueError below `MIN_MINUTES` minutes of samples."""
     minutes = [list(minute) for _, minute in groupby(samples, lambda sample: sample[0] // 60)]
     if len(minutes) < MIN_MINUTES:
         raise ValueError(

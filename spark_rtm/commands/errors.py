@@ -1,4 +1,4 @@
-"""The `errors` command: find the cause and the fix for a pasted exception, an error condition or a description."""
+"""The `errors` command: find the cause and fix of a pasted exception, an error condition or a described error."""
 
 import json
 import re

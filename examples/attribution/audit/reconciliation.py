@@ -186,6 +186,6 @@ def _order_differences(order_id: str, records: int, credits_of_order: Sequence[R
 
 
 def _field_differences(row: Row, fields: Row) -> str:
-    """Return the fields of `row` that differ from `fields`. Versions are not compared, and a missing field is null."""
+    """Return the fields of `row` that differ from `fields`, except the version. A missing field equals null."""
     wrong = [name for name in fields if name != "version" and row.get(name) != fields[name]]
     return ", ".join(f"{name} is {row.get(name)!r} instead of {fields[name]!r}" for name in wrong)

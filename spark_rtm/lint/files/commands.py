@@ -41,7 +41,7 @@ def read_sql(code: str) -> Facts:
 
 
 def read_shell(code: str) -> Facts:
-    """Return the facts in shell commands."""
+    """Return the facts that shell commands contain."""
     settings = [Setting(match[1], Const(match[2]), line) for line, match in numbered(CONF, code)]
     facts = Facts([Fact(Module(settings=settings), only=KEY_RULES)] if settings else [])
     for line, match in numbered(HEREDOC, code):

@@ -28,7 +28,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(code: str) -> list[Token]:
-    """Split code into tokens without comments. The last token has the kind `end`."""
+    """Split code into tokens, discarding comments. The last token has the kind `end`."""
     tokens: list[Token] = []
     for line, match in numbered(TOKEN, code):
         kind = match.lastgroup

@@ -72,7 +72,7 @@ class Anything:
         return Anything(name)
 
     def __call__(self, *arguments: Any, **__: object) -> Any:
-        """Return the placeholder itself, or the argument of a decorator or builder."""
+        """Return the placeholder or, if it is called as a decorator or with a session builder, its argument."""
         is_kept = len(arguments) == 1 and (callable(arguments[0]) or isinstance(arguments[0], SparkSession.Builder))
         return arguments[0] if is_kept else self
 
