@@ -56,7 +56,7 @@ def start(page: str, topics: tuple[str, ...], spark: SparkSession, kafka: str, f
     return names["query"], own
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(260)
 @pytest.mark.parametrize("page", CASES)
 def test_compressed_record_above_a_limit_does_not_end_the_query(
     spark: SparkSession, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
@@ -82,7 +82,7 @@ def test_compressed_record_above_a_limit_does_not_end_the_query(
         found[:] = read_topic(kafka, accepted, rejected)
         return len({message.topic() for message in found}) == 2 and len(found) >= 6
 
-    wait_until(is_complete, 90, "six records", [query])
+    wait_until(is_complete, 150, "six records", [query])
     good, bad = (sorted(map(sizes, (m for m in found if m.topic() == topic))) for topic in (accepted, rejected))
     too_long = [(1, min(raw, length)) for length in (longest + 1, raw, 1_300_000) if length > longest]
     assert sorted([*too_long, *([] if is_own_key else [(kept_key, len(short))])]) == bad
