@@ -156,7 +156,6 @@ bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes, onc
 
 bench-latency: ## compare the latency of all execution modes; DURATION RATE QUICK=1 FILTER PUBLISH=1 BENCH=--help
 bench-throughput: ## find the highest rate that each mode sustains; options as for bench-latency
-bench-settings: ## vary one setting at a time: latency and CPU time (90 min); options as for bench-latency
 bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
 bench-other-engines: ## compare with Kafka Streams and Flink; BENCH=--long-interval or BENCH=--limits for two other measurements
 bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from benchmarks.results.format import Block
 
-FOLDERS = ("latency", "throughput", "settings", "growth", "other-engines", "postgres-sink")
+FOLDERS = ("latency", "throughput", "growth", "other-engines", "postgres-sink")
 PROBES = ("python-path", "drains", "kills")
 MODULES = {name: f"benchmarks.{name.replace('-', '_')}.measure" for name in FOLDERS}
 MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROBES}

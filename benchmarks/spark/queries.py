@@ -12,7 +12,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from benchmarks.harness.engine import Run
 from benchmarks.harness.workloads import KINDS, Workload
 from spark_rtm.realtime.control import SOURCE
-from spark_rtm.realtime.latency import with_latency
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.slots import preflight
 
@@ -89,8 +88,6 @@ class SparkOptions:
     source_format: str = "kafka"
     """The `kafka` source, or the source whose batches end on command."""
     source: Mapping[str, str] = field(default_factory=dict)
-    latency_in_progress: bool = False
-    """Whether progress events report the latencies of source rows."""
     sink: Mapping[str, str] = field(default_factory=lambda: {"kafka.linger.ms": "0"})
     warm_up_batches: int = 0
     """Number of empty batches in real-time mode before the first record."""
@@ -146,7 +143,6 @@ def trigger_interval(seconds: float) -> str:
 def _stream(spark: SparkSession, options: SparkOptions, run: Run) -> DataFrame:
     kafka = {"kafka.bootstrap.servers": run.bootstrap_servers, "subscribe": run.source, "startingOffsets": "earliest"}
     records = spark.readStream.format(options.source_format).options(**kafka, **options.source).load()
-    records = with_latency(records) if options.latency_in_progress else records
     return answers(records, run)
 
 

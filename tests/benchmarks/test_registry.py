@@ -51,10 +51,10 @@ def test_unknown_name_lists_the_benchmarks() -> None:
     done = output_of("-m", "benchmarks", "latencies")
 
     assert (2, "") == (done.returncode, done.stdout)
-    assert "'latencies' is not a benchmark; use one of latency, throughput, settings," in done.stderr
+    assert "'latencies' is not a benchmark; use one of latency, throughput, growth," in done.stderr
 
 
-@pytest.mark.parametrize("name", ["latency", "throughput", "settings"])
+@pytest.mark.parametrize("name", ["latency", "throughput"])
 def test_filter_without_a_case_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise, an empty measurement would be valid, and would replace the published one."""
     assert 1 == run(name, registry.load(name), ["--publish", "--filter", "realtime"])
