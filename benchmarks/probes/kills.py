@@ -28,10 +28,10 @@ from rich.console import Console
 from benchmarks.harness.benchmark import BenchmarkOptions, Outcome
 from benchmarks.probes.drains import KEYS, LONG_SECONDS, QUERIES, differences, traffic, wait_for_flow
 from benchmarks.probes.probe import PARTITIONS, outcome_of
+from benchmarks.probes.transactions import copies_of
 from benchmarks.spark.engine import start_process
 from spark_rtm.kafka.consumer import consumer_from_start, end_offsets
 from spark_rtm.kafka.topics import ensure_topics
-from spark_rtm.kafka.transactions import copies_of
 from spark_rtm.realtime import control
 from spark_rtm.realtime.exactly_once import to_kafka
 from spark_rtm.realtime.keeper import Limits, keep
