@@ -89,7 +89,7 @@ export LISTED
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help help-all setup packages quickstart demo chaos soak migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help help-all setup packages quickstart demo chaos migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help:
 	@awk -F ':.*## ' -v names=" $(FIRST) " "$$LISTED" $(firstword $(MAKEFILE_LIST))
@@ -148,9 +148,6 @@ demo: setup ## run the whole pipeline, then reconcile; DURATION=seconds RATE=rec
 
 chaos: setup ## run the pipeline under random faults, and check that nothing is lost or wrong; DURATION RATE SEED FAULTS=kill-broker,... PYTHON_TRIGGER=real-time CLUSTER=1 STANDBY=1 EXACTLY_ONCE=1 PUBLISH=1
 	@$(PY) -m benchmarks.chaos $(CHAOS_OPTIONS)
-
-soak: setup ## run the pipeline for two hours, compare all results with a replay, and report growing resources; DURATION=seconds RATE=records/s PUBLISH=1
-	@$(PY) -m benchmarks.soak $(SHARED_OPTIONS)
 
 bench: bench-latency ## short for bench-latency; QUICK=1 measures two modes, once each
 

@@ -14,7 +14,7 @@ PROBES = ("python-path", "drains", "kills")
 MODULES = {name: f"benchmarks.{name.replace('-', '_')}.measure" for name in FOLDERS}
 MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROBES}
 """The module of each benchmark, with `Options` and `measure`."""
-TABLES = ("latency", "throughput", "growth", "other-engines", "postgres-sink", "probes", "chaos", "soak")
+TABLES = ("latency", "throughput", "growth", "other-engines", "postgres-sink", "probes", "chaos")
 """The folders whose published runs fill generated parts of pages."""
 BLOCKS: dict[str, Block] = {
     name: block

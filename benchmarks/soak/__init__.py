@@ -1,1 +1,0 @@
-"""Run the pipeline for hours, and report resources that grow."""
