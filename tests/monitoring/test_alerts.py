@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -37,6 +38,7 @@ def rules() -> dict[str, str]:
 def test_limits_on_the_page_are_those_of_the_rules() -> None:
     groups = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
     found = {rule["alert"]: rule for group in groups for rule in group["rules"]}
+    [failing_minutes] = re.findall(r"\[(\d+)m\]", found["QueryFailing"]["expr"])
     limits = {name: rule["expr"].rpartition("> ")[2] for name, rule in found.items()}
     text = files.ROOT.joinpath("references/monitoring.md").read_text(encoding="utf-8")
     [table] = [table for table in markdown.tables(text) if table.header[0] == "rule"]
@@ -46,6 +48,7 @@ def test_limits_on_the_page_are_those_of_the_rules() -> None:
     for name, beginning in {
         "CanaryMissing": f"no result for {limits['CanaryMissing']} s",
         "NoProgressReport": f"no progress report for {limits['NoProgressReport']} s",
+        "QueryFailing": f"{math.ceil(float(limits['QueryFailing']))} failures within {failing_minutes} minutes",
         "PartitionLag": f"more than {int(limits['PartitionLag']):,} records",
         "RecordsRejected": f"more than {100 * float(limits['RecordsRejected']):g} %",
         "ResultsLate": f"p99 above {limits['ResultsLate']} s for {found['ResultsLate']['for'][:-1]} minutes",

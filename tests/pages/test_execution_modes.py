@@ -95,6 +95,8 @@ def test_plan_shows_the_mode_and_a_restart_repeats_uncommitted_rows(
     if mode == "micro-batch":
         query.processAllAvailable()
     assert SCAN_NODES[mode] in plan_of_query(query)
+    engine = query._jsq.streamingQuery().getClass().getName()  # noqa: SLF001 - not public
+    assert (mode in ("async progress", "real-time")) == ("AsyncProgressTracking" in engine), engine
     stop_completely(job.spark, query)
     send(job, "c")
 

@@ -1,5 +1,7 @@
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, datetime
@@ -266,6 +268,9 @@ def test_pickled_sink_has_no_threads_and_no_fetched_secret(table: Table, monkeyp
 
     assert str(conninfo_to_dict(table.dsn)["password"]).encode() not in pickled
     assert {"k", "copy"} == set(table.rows())
+    load = [sys.executable, "-I", "-S", "-c", "import pickle, sys; pickle.load(sys.stdin.buffer)"]
+    elsewhere = subprocess.run(load, input=pickled, cwd="/", capture_output=True, check=False)
+    assert b"ModuleNotFoundError: No module named 'spark_rtm'" in elsewhere.stderr
 
 
 def connect_from_environment() -> dict[str, Any]:
