@@ -89,7 +89,7 @@ export LISTED
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help help-all setup packages quickstart demo chaos migrate prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help help-all setup packages quickstart demo chaos prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
 
 help:
 	@awk -F ':.*## ' -v names=" $(FIRST) " "$$LISTED" $(firstword $(MAKEFILE_LIST))
@@ -162,9 +162,6 @@ bench-kills: ## kill a job that writes exactly once, at each step of its protoco
 
 bench-%: setup $(VENV)/installed-bench
 	@$(PY) -m benchmarks $* $(BENCH_OPTIONS)
-
-migrate: setup ## move a micro-batch job with state to real-time mode and back, and compare both
-	@$(PY) -m examples.migrate
 
 prove-examples: setup ## prove the queries of this repository, and write the verdicts to build/prove_examples.json (10 min)
 	@$(PY) -m scripts.prove_examples

@@ -48,7 +48,7 @@ def skeleton(folder: Path) -> Path:
         ("spark_rtm/realtime.py", "import spark_rtm.services", ["The library imports downwards"]),
         ("spark_rtm/new.py", "", ["The library imports downwards"]),
         ("spark_rtm/lint/problem.py", "import spark_rtm.lint.engine", ["The linter reads first and judges afterwards"]),
-        ("examples/alerts.py", "import examples.migrate", ["The examples do not import each other"]),
+        ("examples/alerts.py", "import examples.acknowledgements", ["The examples do not import each other"]),
         ("examples/new.py", "", ["The examples do not import each other"]),
         ("examples/attribution/topics.py", "import examples.attribution.demo", ["The pipeline imports downwards"]),
         ("examples/attribution/new.py", "", ["The pipeline imports downwards"]),

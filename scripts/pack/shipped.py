@@ -33,7 +33,7 @@ OF_THE_CHECKOUT = (
 )
 """Modules that are imported only by benchmarks, tests and other modules that a copy does not contain."""
 MACHINERY = (
-    *(f"examples/{name}/" for name in ("attribution/audit", "attribution/demo", "attribution/traffic", "migrate")),
+    *(f"examples/{name}/" for name in ("attribution/audit", "attribution/demo", "attribution/traffic")),
     *(f"examples/{name}/__main__.py" for name in ("acknowledgements", "attribution/lake")),
 )
 """Programs and their parts, which a copy contains only if other examples import them."""

@@ -65,6 +65,12 @@ def _slow_for_b(value: Column) -> Column:
 
 SHAPES: dict[str, Callable[[DataFrame], DataFrame]] = {
     "counted": lambda rows: rows.groupBy("key").count().select("key", F.col("count").cast("string").alias("value")),
+    # A seed is a record whose value is the old query's count; every other record counts as one.
+    "counted from seeds": lambda rows: (
+        rows.groupBy("key")
+        .agg(F.sum(F.coalesce(rows.value.try_cast("long"), F.lit(1))).alias("count"))
+        .select("key", F.col("count").cast("string").alias("value"))
+    ),
     "repartitioned": lambda rows: rows.repartition(2),
     "timed": lambda rows: rows.withColumn("value", F.concat("value", F.current_timestamp().cast("string"))),
     "slow for b": lambda rows: rows.withColumn("value", _slow_for_b(rows.value)),
