@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_rtm import HOW, __version__
+from spark_rtm import __version__, how
 from spark_rtm.command_line import add_arguments, built, rest_of
 from spark_rtm.text import finding
 
@@ -52,7 +52,7 @@ class Program:
     """Shell command that starts the program."""
     description: str
     commands: Sequence[Command]
-    install: Callable[[str], str] = lambda extra: f"run {HOW.format(extra=extra)}"
+    install: Callable[[str], str] = how
     """Returns instructions for installing an extra."""
 
     @property

@@ -1,4 +1,4 @@
-"""Copy the version and the addresses in `pyproject.toml` to other files."""
+"""Copy the version, the name and the address of the site in `pyproject.toml` to other files."""
 
 import re
 import tomllib
@@ -12,12 +12,8 @@ PLACES = (
     ("version", ".claude-plugin/plugin.json", r'^(  "version": ")[^"]+'),
     ("version", ".cursor-plugin/plugin.json", r'^(  "version": ")[^"]+'),
     ("version", "references/install.md", r"(\bspark_real_time_mode-)[\w.+]+(?=-py3-none-any\.whl)"),
-    ("address", "CITATION.cff", r"^(repository-code: )\S+"),
-    ("address", ".claude-plugin/plugin.json", r'^(  "repository": ")[^"]+'),
-    ("address", ".cursor-plugin/plugin.json", r'^(  "repository": ")[^"]+'),
-    ("address", "references/install.md", r"(  - repo: )\S+"),
-    ("owner and name", "references/install.md", r"(      - uses: )(?!actions/)[^@\s]+"),
-    ("site", "spark_rtm/__init__.py", r'^(DOCUMENTATION = ")[^"]+'),
+    ("site", "spark_rtm/__init__.py", r'^(DOCUMENTATION = ")[^"]*'),
+    ("name", "spark_rtm/origin.py", r'^(NAME = ")[^"]+'),
 )
 """A value, a file that states it, and a pattern for the value, whose group is the text before it."""
 
@@ -29,14 +25,12 @@ def project(root: Path) -> dict[str, Any]:
 
 
 def with_version(root: Path, name: str, text: str) -> str:
-    """Return a file's text with the project's version and addresses. Raise ValueError if an expected line is absent."""
+    """Return a file's text with the project's version, name and site. Raise ValueError if a line is absent."""
     patterns = {pattern: kind for kind, file, pattern in PLACES if file == name}
     if not patterns:
         return text
     known = project(root)
-    address, site = known["urls"]["Repository"], known["urls"]["Documentation"]
-    owner = "/".join(address.split("/")[-2:])
-    values = {"version": known["version"], "address": address, "owner and name": owner, "site": site}
+    values = known | {"site": known.get("urls", {}).get("Documentation", "")}
     for pattern, kind in patterns.items():
         text, count = re.subn(pattern, rf"\g<1>{values[kind]}", text, flags=re.MULTILINE)
         if not count:

@@ -47,9 +47,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     project = version.project(ROOT)
     config.extra |= {"has_policy": not is_served, "version": project["version"], "card": card.NAME}
     config.extra["licence"] = tree.target(ROOT, "README.md", "LICENSE")
-    config.site_url = config.site_url or f"{project['urls']['Documentation']}/"
-    config.repo_url, config.edit_uri = project["urls"]["Repository"], EDIT
-    config.repo_name = config.repo_url.rpartition("/")[2]
+    urls = project.get("urls", {})
+    if "Documentation" in urls:
+        config.site_url = config.site_url or f"{urls['Documentation']}/"
+    if repository := tree.repository(ROOT):
+        config.repo_url, config.edit_uri = repository, EDIT
+        config.repo_name = repository.rpartition("/")[2]
     return config
 
 

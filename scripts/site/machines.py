@@ -51,7 +51,7 @@ def api_modules(root: Path, folder: str) -> dict[str, Path]:
 
 def _api_page(root: Path, folder: str) -> str:
     known = api_modules(root, folder)
-    sources = {name: tree.target(root, "README.md", f"{folder}/{path.name}") for name, path in known.items()}
+    sources = {name: tree.target(root, "api/page.md", f"../{folder}/{path.name}") for name, path in known.items()}
     contents = [f"- [`{path.stem}`](#{n}) ([source]({sources[n]})): {_about(path)}" for n, path in known.items()]
     lines = [f"# {folder.replace('/', '.')}", "", _about(root / folder / "__init__.py"), "", *contents, ""]
     return API_FRONTMATTER + "\n".join([*lines, *(f"::: {name}\n" for name in known)])

@@ -2,13 +2,14 @@
 List the pages and raw files of the site, whose paths match those of the repository.
 
 The rendered form of a page has the suffix `.html`, and the raw file is in the same folder. Links to code and
-other files lead to the repository.
+other files lead to the repository or, while the repository has no address, to copies on the site.
 """
 
 import os
 from pathlib import Path
 
 from scripts.pack import files, shipped, version
+from scripts.pack.checks import links
 from spark_rtm.text import markdown
 
 EXTRA_PAGES = (files.ARCHITECTURE, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
@@ -23,8 +24,14 @@ def pages(root: Path) -> list[Path]:
 
 
 def raw(root: Path) -> list[str]:
-    """Return the paths of files that are served unchanged: the skill, pages, measurements and assets."""
+    """
+    Return the paths of files that are served unchanged: the skill, pages, measurements and assets.
+
+    While the repository has no address, these are also the files to which the pages link.
+    """
     paths = {*shipped.shipped_files(root), *pages(root), *(root / SITE_ASSETS).iterdir(), root / files.MANIFEST}
+    if not repository(root):
+        paths |= {_shown(path) for page in pages(root) for path in links.link_targets(page)}
     return sorted(files.relative(root, path) for path in paths | set(files.files_below(root / MEASURED_DIR)))
 
 
@@ -34,8 +41,21 @@ def target(root: Path, page: str, link: str) -> str:
     file = os.path.normpath(Path(page).parent / path)
     if not path or "://" in link or file.endswith(".md") or file.startswith("references/"):
         return link
-    kind = "tree" if (root / file).is_dir() else "blob"
-    return f"{version.project(root)['urls']['Repository']}/{kind}/main/{file}"
+    if address := repository(root):
+        return f"{address}/{'tree' if (root / file).is_dir() else 'blob'}/main/{file}"
+    return os.path.relpath(_shown(root / file), (root / page).parent)
+
+
+def repository(root: Path) -> str:
+    """Return the repository's address, or an empty string while it has none."""
+    return str(version.project(root).get("urls", {}).get("Repository", ""))
+
+
+def _shown(path: Path) -> Path:
+    """Return the file that the site shows in place of a folder: its `__init__.py`, or else its first file."""
+    if path.is_dir():
+        return next(iter([*path.glob("__init__.py"), *files.files_below(path)]), path)
+    return path
 
 
 def linked(root: Path, page: str, text: str, above: str = "") -> str:

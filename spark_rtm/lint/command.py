@@ -180,7 +180,8 @@ def _report(findings: list[Finding], sources: Sources, options: Options) -> None
             for path, found in _by_path(findings).items()
         )
         remedy = f"; {count} fixable with --fix" if count else ""
-        pages = [f"{rule}: {detail['helpUri']}" for rule, detail in sorted(details.items())]
+        uris = {rule: detail.get("helpUri") for rule, detail in sorted(details.items())}
+        pages = [f"{rule}: {uri}" if uri else f"rtm lint --explain {rule}" for rule, uri in uris.items()]
         print("\n".join([f"{summary(findings)}{remedy}", *pages]), file=sys.stderr)
 
 
@@ -198,7 +199,7 @@ def _details(findings: list[Finding]) -> dict[str, dict[str, object]]:
             "shortDescription": {"text": rule.what},
             "fullDescription": {"text": f"{rule.what} {rule.why}"},
             "help": {"text": rule.explanation()},
-            "helpUri": rule.help_uri,
+            **({"helpUri": rule.help_uri} if rule.help_uri else {}),
         }
         for rule in RULES
         if rule.id in names

@@ -110,7 +110,8 @@ def printable(text: str) -> str:
 
 def _sarif(findings: list[Finding], details: RuleDetails) -> dict[str, object]:
     rules = [{"id": rule, **details.get(rule, {})} for rule in sorted({finding.rule for finding in findings})]
-    driver = {"name": "spark-real-time-mode", "version": __version__, "informationUri": DOCUMENTATION, "rules": rules}
+    driver: dict[str, object] = {"name": "spark-real-time-mode", "version": __version__, "rules": rules}
+    driver |= {"informationUri": DOCUMENTATION} if DOCUMENTATION else {}
     seen: Counter[tuple[str, ...]] = Counter()
     results = []
     for finding in findings:

@@ -3,12 +3,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scripts.pack.files import ROOT
 from scripts.skills import main
-from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
 from tests.lint.test_lint_sources import BAD
 
@@ -95,15 +95,28 @@ def test_diff_shows_what_fix_writes(folder: Path, capsys: pytest.CaptureFixture[
     assert 0 == lint(folder, "--diff")
 
 
-def test_sarif_links_the_help_of_each_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lint(folder, "--format", "sarif")
+def test_rules_are_explained_by_a_command_until_the_site_has_an_address(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = ["frozen-clock", "trigger-duration"]
 
-    rules = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
-    assert ["frozen-clock", "trigger-duration"] == [rule["id"] for rule in rules]
-    pages = [f"{DOCUMENTATION}/references/lint_rules/{rule['id']}.html" for rule in rules]
-    assert pages == [rule["helpUri"] for rule in rules]
-    assert all(rule["helpUri"].startswith("https://") for rule in rules)
-    assert all(rule["shortDescription"]["text"].startswith("Checks for ") for rule in rules)
+    def details() -> tuple[list[str], dict[str, Any]]:
+        lint(folder)
+        printed = capsys.readouterr().err.splitlines()[1:]
+        lint(folder, "--format", "sarif")
+        return printed, json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]
+
+    printed, driver = details()
+    assert [f"rtm lint --explain {rule}" for rule in rules] == printed
+    assert rules == [rule["id"] for rule in driver["rules"]]
+    assert all(rule["shortDescription"]["text"].startswith("Checks for ") for rule in driver["rules"])
+    assert not any("elpUri" in str(part) or "informationUri" in part for part in (driver, *driver["rules"]))
+
+    monkeypatch.setattr("spark_rtm.lint.rules.rule.DOCUMENTATION", "https://a.b")
+    printed, driver = details()
+    pages = [f"https://a.b/references/lint_rules/{rule}.html" for rule in rules]
+    assert [f"{rule}: {page}" for rule, page in zip(rules, pages, strict=True)] == printed
+    assert pages == [rule["helpUri"] for rule in driver["rules"]]
 
 
 def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
@@ -158,7 +171,7 @@ def test_diff_names_the_number_of_files_that_were_not_checked(folder: Path, caps
 
 
 def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard error has the numbers and the address of each rule; a number without a unit cannot be corrected."""
+    """Standard error also names the command that explains each rule. A number without a unit cannot be corrected."""
     (folder / "number.py").write_text(BAD.replace("True", "300"))
 
     lint(folder)
@@ -166,8 +179,8 @@ def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.Ca
     printed = capsys.readouterr()
     assert [
         "2 errors, 1 warning; 1 fixable with --fix",
-        f"frozen-clock: {DOCUMENTATION}/references/lint_rules/frozen-clock.html",
-        f"trigger-duration: {DOCUMENTATION}/references/lint_rules/trigger-duration.html",
+        "rtm lint --explain frozen-clock",
+        "rtm lint --explain trigger-duration",
     ] == printed.err.splitlines()
     assert f"{folder}/error.py:1:{BAD.index('realTime') + 1}: error: trigger-duration: " in printed.out
 

@@ -7,19 +7,17 @@ from urllib.parse import urljoin
 
 import pytest
 import yaml
+from mkdocs.config import load_config
 from PIL import Image
 
 from scripts.pack import files, version
-from scripts.site import machines, rules, tree
+from scripts.site import card, hooks, machines, rules, tree
 from scripts.site.hooks import OTHER_LANGUAGES
-from spark_rtm import DOCUMENTATION
 from spark_rtm.lint.engine import RULES
 from spark_rtm.text import markdown
 from tests.site.helpers import BUILD
 
 pytestmark = pytest.mark.services
-
-SITE = f"{version.project(files.ROOT)['urls']['Documentation']}/"
 
 
 def squeezed(text: str) -> str:
@@ -42,21 +40,37 @@ def test_build_fails_for_broken_links_and_pages_outside_the_navigation(tmp_path:
     assert f"$(PY) {' '.join(BUILD[1:])}\n" in (files.ROOT / "Makefile").read_text()
 
 
-def test_pages_have_an_address_an_edit_link_a_version_licences_and_a_card(built: Path, pages: dict[str, str]) -> None:
-    project = version.project(files.ROOT)
+def test_pages_have_a_version_licences_and_a_card(built: Path, pages: dict[str, str]) -> None:
     page = pages["references/errors.html"]
-    repository = project["urls"]["Repository"]
-    needed = {f"{repository}/edit/main/references/errors.md", f"{repository}/blob/main/LICENSE", "THIRD_PARTY.html"}
     linked = {urljoin("references/errors.html", address) for address in re.findall('href="([^"]+)"', page)}
 
-    assert f'<link rel="canonical" href="{SITE}references/errors.html">' in page
-    assert needed | {"https://squidfunk.github.io/mkdocs-material/"} <= linked
-    assert f"Version {project['version']}." in page
+    assert {"LICENSE", "THIRD_PARTY.html", "https://squidfunk.github.io/mkdocs-material/"} <= linked
+    assert f"Version {version.project(files.ROOT)['version']}." in page
     assert "Material Design Icons" in page
-    [address] = re.findall(r'<meta property="og:image" content="([^"]+)">', page)
-    with Image.open(built / address.removeprefix(SITE)) as card:
-        assert ("PNG", (1200, 630)) == (card.format, card.size)
-    assert f"<loc>{SITE}references/errors.html</loc>" in (built / "sitemap.xml").read_text(encoding="utf-8")
+    with Image.open(built / card.NAME) as image:
+        assert ("PNG", (1200, 630)) == (image.format, image.size)
+
+
+def test_site_without_an_address_links_to_its_own_copies(built: Path, pages: dict[str, str]) -> None:
+    """No page links to a repository that nobody has named, and each linked file of the repository is on the site."""
+    assert [] == [name for name, page in pages.items() if "your-organization" in page or 'rel="edit"' in page]
+    for name in ("ARCHITECTURE.html", "references/errors.html", "references/lint_rules/sink.html", "api/kafka.html"):
+        linked = {urljoin(name, unescape(found)) for found in re.findall('href="([^"#]+)', pages[name])}
+        inside = {path for path in linked if not re.match(r"\w+:", path)}
+
+        assert [] == [path for path in inside if not (built / path).is_file()]
+        assert [path for path in inside if path.endswith(".py")]
+
+
+def test_addresses_in_the_project_file_reach_every_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    urls = '[project.urls]\nRepository = "https://a.b/us/spark"\nDocumentation = "https://a.b/c"\n'
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nversion = "1"\n{urls}')
+    monkeypatch.setattr(hooks, "ROOT", tmp_path)
+
+    config = hooks.on_config(load_config(str(files.ROOT / "mkdocs.yml")))
+
+    assert ("https://a.b/c/", "https://a.b/us/spark", "spark") == (config.site_url, config.repo_url, config.repo_name)
+    assert "https://a.b/us/spark/blob/main/tests/x.py" == tree.target(tmp_path, "references/a.md", "../tests/x.py")
 
 
 def test_api_pages_have_every_public_name(pages: dict[str, str]) -> None:
@@ -112,4 +126,3 @@ def test_page_of_each_rule_shows_its_docstring(pages: dict[str, str]) -> None:
 
         assert [] == [part for part in parts if squeezed(part) not in shown]
         assert f'href="lint_rules/{rule.id}.html"' in pages["references/lint_rules.html"]
-        assert rule.help_uri.removeprefix(f"{DOCUMENTATION}/") in pages

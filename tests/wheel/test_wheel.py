@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,7 +12,7 @@ import pytest
 
 from scripts.pack import files
 from scripts.pack.files import ROOT
-from spark_rtm import DOCUMENTATION, page
+from spark_rtm import page
 from tests.lint.case_files import cases_of_rules
 
 BOOLEAN_TRIGGER = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
@@ -74,18 +75,18 @@ def test_lint_needs_only_the_package_that_the_wheel_requires(
     assert (1, True) == (done.returncode, "error: cluster-flag: " in done.stdout), done.stdout + done.stderr
 
 
-def test_wheel_names_pages_by_address_and_a_checkout_by_path(environment: Path, project: Path) -> None:
-    """The wheel has no `references/`, so `prove` links the site, and `--explain` names the repository."""
+def test_wheel_names_pages_in_the_repository_and_a_checkout_by_path(environment: Path, project: Path) -> None:
+    """The wheel has no `references/`, and the site has no address yet."""
     code = "from spark_rtm.prove.verdicts import Verdict; "
     code += "print(Verdict('slots', 'wrong', 'e', 'f', 'references/state.md#watermark').text)"
     (verdict,) = _run(environment, "python", "-c", code, cwd=project).stdout.splitlines()
     explained = _run(environment, "rtm", "lint", "--explain", "trigger-duration", cwd=project).stdout
     found = _run(environment, "rtm", "errors", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", cwd=project).stdout
 
-    assert verdict.endswith(f"f; see {DOCUMENTATION}/references/state.html#watermark")
+    assert verdict.endswith("f; see references/state.md#watermark in the repository")
     assert "references/state.md#watermark" == page("references/state.md#watermark")
-    assert f"\n  {DOCUMENTATION}/references/errors.html#checkpoint-and-state\n" in found
-    assert found.count("references/") == found.count(f"{DOCUMENTATION}/references/")
+    assert "\n  references/errors.md#checkpoint-and-state in the repository\n" in found
+    assert found.count("references/") == found.count(" in the repository")
     assert "../" not in explained
     assert "tests/lint/test_lint_programs_on_spark.py in the repository" in explained
 
@@ -102,12 +103,31 @@ def test_slots_and_version_and_help_need_no_package(environment: Path, project: 
     assert (0, True) == (shown.returncode, "rtm lint jobs/ README.md" in shown.stdout)
 
 
-def test_prove_without_its_packages_names_the_extra(environment: Path, project: Path) -> None:
+def test_wheel_of_a_clone_names_its_pages_and_its_wheel(wheel: Path, tmp_path: Path) -> None:
+    """A path with a space becomes a URL. `pip` can install the requirement that the message names."""
+    clone, bin_folder = tmp_path / "my clone", tmp_path / "venv/bin"
+    (clone / "dist").mkdir(parents=True)
+    (clone / "references").mkdir()
+    copied = Path(shutil.copy(wheel, clone / "dist"))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(bin_folder / "python"), "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--no-index", "--no-compile", str(copied)], check=True)
+
+    found = _run(bin_folder, "rtm", "errors", "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", cwd=tmp_path).stdout
+    proved = _run(bin_folder, "rtm", "prove", "job.py", cwd=tmp_path).stderr
+
+    assert f"\n  {clone}/references/errors.md#checkpoint-and-state\n" in found
+    requirement = f"spark-real-time-mode[prove] @ {copied.as_uri()}"
+    assert proved.endswith(f"is not installed; run pip install '{requirement}'\n")
+    subprocess.run([*pip, "--no-index", "--dry-run", requirement], check=True)
+
+
+def test_prove_without_its_packages_names_the_extra(environment: Path, project: Path, wheel: Path) -> None:
     done = _run(environment, "rtm", "prove", "job.py:shouted", cwd=project)
 
     assert 2 == done.returncode
     assert "rtm: prove requires the 'psutil' package, which is not installed; run pip install " in done.stderr
-    assert "'spark-real-time-mode[prove]'" in done.stderr
+    assert f"'spark-real-time-mode[prove] @ {wheel.as_uri()}'" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -119,23 +139,26 @@ def test_prove_without_its_packages_names_the_extra(environment: Path, project: 
     ],
 )
 def test_import_without_its_packages_names_the_extra(
-    part: str, extra: str, package: str, environment: Path, project: Path
+    part: str, extra: str, package: str, environment: Path, project: Path, wheel: Path
 ) -> None:
     done = _run(environment, "python", "-c", f"import spark_rtm.{part}", cwd=project)
 
     problem = f"spark_rtm.{part} requires the {package!r} package, which is not installed"
-    assert f"ModuleNotFoundError: {problem}; run pip install 'spark-real-time-mode[{extra}]'" in done.stderr
+    assert (
+        f"ModuleNotFoundError: {problem}; run pip install 'spark-real-time-mode[{extra}] @ {wheel.as_uri()}'"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize(("module", "package"), [("monitoring", "confluent_kafka")])
 def test_program_without_its_packages_ends_with_one_line(
-    module: str, package: str, environment: Path, project: Path
+    module: str, package: str, environment: Path, project: Path, wheel: Path
 ) -> None:
     done = _run(environment, "python", "-m", f"spark_rtm.{module}", cwd=project)
 
     problem = f"spark_rtm.{module} requires the {package!r} package, which is not installed"
     assert (2, "") == (done.returncode, done.stdout)
-    assert done.stderr.startswith(f"{problem}; run pip install 'spark-real-time-mode[{module}]'")
+    assert done.stderr.startswith(f"{problem}; run pip install 'spark-real-time-mode[{module}] @ {wheel.as_uri()}'")
     assert 1 == len(done.stderr.splitlines())
 
 

@@ -78,8 +78,8 @@ class Rule:
 
     @property
     def help_uri(self) -> str:
-        """Return the rule's URL on the site."""
-        return f"{DOCUMENTATION}/references/lint_rules/{self.id}.html"
+        """Return the rule's URL on the site, or an empty string while the site has no address."""
+        return f"{DOCUMENTATION}/references/lint_rules/{self.id}.html" if DOCUMENTATION else ""
 
     @property
     def engine_text(self) -> str:
