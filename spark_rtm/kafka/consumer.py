@@ -63,6 +63,18 @@ def is_at_end(consumer: Consumer, ends: Mapping[tuple[str, int], int] | None = N
     return all(max(at.offset, 0) >= ends[at.topic, at.partition] for at in consumer.position(partitions))
 
 
+def rest_of(consumer: Consumer) -> list[Message]:
+    """Return the records that the consumer has not read yet. Raises TimeoutError if the end is not reached in 60 s."""
+    records = list[Message]()
+
+    def is_read() -> bool:
+        records.extend(message for message in consumer.consume(MAX_MESSAGES, 0.05) if is_record(message))
+        return is_at_end(consumer)
+
+    wait_until(is_read, 60, f"the end of {', '.join(sorted({p.topic for p in consumer.assignment()}))}")
+    return records
+
+
 def read_topic(
     bootstrap_servers: str,
     *topics: str,

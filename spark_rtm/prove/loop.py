@@ -14,10 +14,11 @@ from spark_rtm.prove.checks.access import secrets, topics
 from spark_rtm.prove.checks.flow import expected_output, flow
 from spark_rtm.prove.checks.function import function_of_sink
 from spark_rtm.prove.checks.input import hostile_input
-from spark_rtm.prove.checks.restart import order_of, restart
+from spark_rtm.prove.checks.restart import ordered_process, restart
 from spark_rtm.prove.checks.state import state
-from spark_rtm.prove.engine import DEFAULT_SLOTS, OtherProcess, other_process
+from spark_rtm.prove.engine import DEFAULT_SLOTS
 from spark_rtm.prove.job.settings import SHUFFLES
+from spark_rtm.prove.process import OtherProcess
 from spark_rtm.prove.query import Query, with_results
 from spark_rtm.prove.verdicts import CHECKS, GOOD, Verdict, failed
 from spark_rtm.realtime.queries import QueryFailedError
@@ -89,7 +90,8 @@ def _running(query: Query, running: StreamingQuery, options: Options, say: Calla
         for name, (step, check) in OF_RUNNING_QUERY.items():
             if name not in BEFORE_OTHER_PROCESS and "restart" in wanted and not run.process:
                 # Starting Spark in another process takes seconds, and would increase the latencies of earlier checks.
-                run.process = stack.enter_context(other_process(query.bench, order_of(query, options.slots)))
+                run.process = ordered_process(query, options.slots)
+                stack.callback(run.process.kill)
             if name in wanted:
                 say(step.format_map(vars(options)))
                 yield from check(run)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, rest_of
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics, keep_producer_times
 from spark_rtm.realtime import control
 from spark_rtm.realtime.proof import assert_real_time
@@ -37,7 +37,6 @@ MAX_SENT_BYTES = 12_000_000
 ANY_SIZE = REJECT_TOPIC | {"max.message.bytes": str(MAX_SENT_BYTES)}
 FLUSH_SECONDS = 30.0
 START_SECONDS = 60.0
-MAX_MESSAGES = 1_000
 
 
 def read_stream(spark: SparkSession, bootstrap_servers: str, topic: str) -> DataFrame:
@@ -175,14 +174,7 @@ class Trial:
 
     def received(self) -> list[Received]:
         """Return the output records that have arrived since the last call."""
-        messages = list[Message]()
-
-        def is_read() -> bool:
-            messages.extend(m for m in self._consumer.consume(MAX_MESSAGES, 0.05) if is_record(m))
-            return is_at_end(self._consumer)
-
-        wait_until(is_read, 60, f"the end of topic {self.target!r}")
-        return [received(message) for message in messages]
+        return [received(message) for message in rest_of(self._consumer)]
 
     def use_producer_times(self) -> None:
         """Make the source topics store producer timestamps from now on, even future ones."""

@@ -2,17 +2,25 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from spark_rtm.prove.engine import Order, OtherProcess
+from pyspark.sql import SparkSession
+
+from spark_rtm.prove.job.runner import rows_of
+from spark_rtm.prove.job.target import Job
+from spark_rtm.prove.process import OtherProcess, other_process
 from spark_rtm.prove.query import Query, evaluated, results_of
 from spark_rtm.prove.records.samples import compared_texts, fields_of, is_time
 from spark_rtm.prove.verdicts import GOOD, WRONG, Verdict
 from spark_rtm.realtime import control
 from spark_rtm.realtime.positions import NO_BATCH, Position, committed_position
-from spark_rtm.realtime.queries import QueryFailedError, wait_until
+from spark_rtm.realtime.queries import QueryFailedError, raise_if_failed, wait_until
 from spark_rtm.testing.records import Received, Sent
+from spark_rtm.testing.trial import Trial
 
 PAGE = "references/restarts.md#what-ends-a-query"
 RECORDS = "records that produce results"
@@ -27,10 +35,53 @@ QUIET_POLLS = 5
 PARTITION = 0
 
 
-def order_of(query: Query, slots: int) -> Order:
-    """Return the query and settings for the process that the `restart` check kills."""
+@dataclass(frozen=True)
+class Order:
+    """A query for the process that this check kills, with its output topic and settings."""
+
+    job: Job
+    partitions: Mapping[str, int]
+    number: int
+    kafka: str
+    topic: str
+    sink: Mapping[str, str]
+    checkpoint: Path
+    interval_ms: int
+
+
+class Ordered:
+    """The query in its own process."""
+
+    def __init__(self, order: Order, spark: SparkSession) -> None:
+        """Store the order. The query does not start yet."""
+        self.order, self.spark = order, spark
+
+    def call(self, name: str) -> Any:
+        """Call a method."""
+        return getattr(self, name)()
+
+    def run(self) -> None:
+        """Start the query, and return when it runs in real-time mode."""
+        own, path = self.order, self.order.checkpoint
+        rows = rows_of(self.spark, own.kafka, own.job, max(own.partitions.values()), own.number)
+        trial = Trial(self.spark, own.kafka, rows, own.partitions, path.parent, own.topic, own.sink)
+        self.query = trial.start(path.name, own.interval_ms)
+
+    def raise_if_failed(self) -> None:
+        """Raise the query's error if the query has failed."""
+        raise_if_failed([self.query])
+
+    def commit(self) -> None:
+        """End the query's batch, and wait for its commit. Without commands, the batch ends at its interval."""
+        self.raise_if_failed()
+        if control.obeys(self.query):
+            control.commit(self.query)
+
+
+def ordered_process(query: Query, slots: int) -> OtherProcess:
+    """Start the process that this check kills. The caller must kill it, too."""
     trial, bench = query.trial, query.bench
-    return Order(
+    order = Order(
         job=query.recording.job,
         partitions=trial.partitions,
         number=query.number,
@@ -39,9 +90,12 @@ def order_of(query: Query, slots: int) -> Order:
         sink=trial.sink,
         checkpoint=trial.folder / CHECKPOINT,
         interval_ms=COMMANDED_INTERVAL_MS if control.source_format() == control.SOURCE else INTERVAL_MS,
-        slots=slots,
-        packages=bench.packages,
     )
+    return other_process(partial(_ordered, order), query.place.path, slots, bench.packages, bench.folder)
+
+
+def _ordered(order: Order, spark: SparkSession, _folder: Path) -> Callable[..., Any]:
+    return Ordered(order, spark).call
 
 
 def restart(query: Query, process: OtherProcess) -> Verdict:
@@ -92,7 +146,7 @@ def _killed(query: Query, process: OtherProcess) -> tuple[list[Received], int]:
         return [], 0
     names = set(compared_texts(trial.rows).values())
     trial.forget()
-    process.run()
+    process.call("run")
     trial.send(samples, partition=PARTITION)
     for attempt in range(ATTEMPTS):
         # A stateful query may drop a duplicate sample, so each attempt also sends new records.
@@ -129,7 +183,9 @@ def _next_batch(query: Query, process: OtherProcess) -> int:
         return position.batch_id != NO_BATCH and query.trial.is_committed(offsets)
 
     def commits() -> bool:
-        return is_committed() or (process.commit(DEADLINE_SECONDS) and is_committed())
+        if not is_committed():
+            process.call("commit")
+        return is_committed()
 
     wait_until(commits, DEADLINE_SECONDS, "the query in its own process to commit a batch")
     return _position(query).batch_id
@@ -147,7 +203,7 @@ def _written(query: Query, process: OtherProcess, expected: int) -> list[Receive
 
     def is_written() -> bool:
         nonlocal quiet
-        process.raise_if_ended()
+        process.call("raise_if_failed")
         found = query.trial.received()
         written.extend(found)
         quiet = 0 if found or not written else quiet + 1
