@@ -157,11 +157,13 @@ def test_versions_with_other_results_differ(
     for name, code in (("old", case.old), ("new", case.new)):
         path = tmp_path / f"{name}.py"
         path.write_text(code.replace("TOPIC", topic).replace("OTHER", f"{topic}-other"))
-        versions.append(Version(bench, target.load(str(path)), is_new=name == "new"))
+        confs = dict(re.findall(r"--old-conf (\S+)=(\S+)", case.name)) if name == "old" else {}
+        versions.append(Version(bench, target.load(str(path), confs=confs), is_new=name == "new"))
     pair = Pair((tmp_path / "old.py", tmp_path / "new.py"), versions, bench.kafka, tmp_path)
     try:
         samples = {f"against-{topic}": SAMPLES} if "samples" in case.name else {}
-        (found,) = compare(pair, Options(samples, schedules=1), print)
+        key = tuple(name for names in re.findall(r"--key (\S+)", case.name) for name in names.split(","))
+        (found,) = compare(pair, Options(samples, key, schedules=1), print)
     finally:
         for version in versions:
             version.kill()
