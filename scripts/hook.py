@@ -1,9 +1,9 @@
 """
 Lint the file that Claude Code, Copilot CLI or Cursor has just written. Standard input is the hook's JSON event.
 
-Claude Code gets the findings on standard error with exit status 2. Copilot CLI and Cursor read the findings
-from a JSON field on standard output. If the linter does not support the file type or cannot check the file, the exit
-status is 0.
+Claude Code gets errors on standard error with exit status 2, and findings that are all warnings from a JSON field on
+standard output. Copilot CLI and Cursor read all findings from such a field. If the linter does not support the file
+type or cannot check the file, the exit status is 0.
 """
 
 import json
@@ -18,7 +18,7 @@ from spark_rtm.lint.engine import RULES, lint_paths
 from spark_rtm.lint.files.formats import SUFFIXES
 from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import SettingsError, settings_for
-from spark_rtm.text.finding import printable, render
+from spark_rtm.text.finding import Finding, printable, render
 
 
 def main() -> int:
@@ -38,25 +38,31 @@ def main() -> int:
         return _unchecked(str(error))
     if all(finding.rule == UNCHECKED.id for finding in findings):
         return _unchecked(f"{path}: {findings[0].text}") if findings else 0
-    return _hand_over(render(findings), event)
+    return _hand_over(findings, event)
 
 
-def _hand_over(findings: str, event: dict[str, Any]) -> int:
+def _hand_over(findings: list[Finding], event: dict[str, Any]) -> int:
     """Print the findings in the form that the assistant expects, and return the exit status."""
+    text = render(findings)
     # Copilot CLI stores the tool's result in `tool_result`. Claude Code stores it in `tool_response`.
     for sign, field in (("cursor_version", "additional_context"), ("tool_result", "additionalContext")):
         if sign in event:
-            print(json.dumps({field: findings}))
+            print(json.dumps({field: text}))
             return 0
-    print(findings, file=sys.stderr)
-    return 2
+    if any(finding.severity == "error" for finding in findings):
+        print(text, file=sys.stderr)
+        return 2
+    # Status 2 would tell Claude Code that the edit has failed.
+    print(json.dumps({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}}))
+    return 0
 
 
 def _written(event: Any) -> Path | None:
     """Return the path of the file that the tool has written, or None if the event contains no path."""
     tool_input = event.get("tool_input") if isinstance(event, dict) else None
-    # Copilot CLI's tools store the file's path in `path`.
-    name = tool_input.get("file_path", tool_input.get("path")) if isinstance(tool_input, dict) else None
+    given = tool_input if isinstance(tool_input, dict) else {}
+    # Claude Code's NotebookEdit stores the file's path in `notebook_path`, and Copilot CLI's tools in `path`.
+    name = next((given[key] for key in ("file_path", "notebook_path", "path") if key in given), None)
     return Path(str(event.get("cwd") or ""), name) if isinstance(name, str) and "\0" not in name else None
 
 

@@ -11,9 +11,13 @@ import pytest
 
 from scripts import hook
 from scripts.pack.files import ROOT
+from spark_rtm.lint.files.formats import SUFFIXES
+from tests.lint.test_lint_command import WARNING
 
 BAD = 'frame.writeStream.outputMode("update").trigger(realTime=True).start()\n'
-WRITTEN = {"bad.py": BAD, "clean.py": BAD.replace("True", '"5 minutes"'), "bad.txt": BAD}
+GOOD = BAD.replace("True", '"5 minutes"')
+NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": [BAD]}]})
+WRITTEN = {"bad.py": BAD, "clean.py": GOOD, "bad.txt": BAD, "warning.py": WARNING, "bad.ipynb": NOTEBOOK}
 [HOOK] = json.loads((ROOT / "hooks/hooks.json").read_text(encoding="utf-8"))["hooks"]["PostToolUse"]
 [COMMAND] = HOOK["hooks"]
 Run = Callable[[bytes], tuple[int, str, str]]
@@ -47,19 +51,61 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+def _status_of_command(event: bytes, folder: Path, **variables: str) -> tuple[int, str, str]:
+    """Run the hook's command as Claude Code does: by a shell, in the folder of the project."""
+    command = ["/bin/sh", "-c", COMMAND["command"]]
+    variables = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(ROOT), **variables}
+    done = subprocess.run(command, input=event, cwd=folder, env=variables, capture_output=True, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
 def test_findings_go_back_to_the_assistant(project: Path) -> None:
     """Status 2 and standard error reach the assistant, even with modules of the project in the way."""
     (project / "json.py").write_text("raise SystemExit(7)\n")
-    variables = {**os.environ, "CLAUDE_PLUGIN_ROOT": str(ROOT)}
-    # As Claude Code does: by a shell, in the folder of the project.
-    command = ["/bin/sh", "-c", COMMAND["command"]]
-    done = subprocess.run(
-        command, input=_event("bad.py", project), cwd=project, env=variables, capture_output=True, check=False
-    )
 
-    assert (2, b"") == (done.returncode, done.stdout)
-    assert done.stderr.decode().startswith(f"{project / 'bad.py'}:1:")
-    assert b"trigger-duration: " in done.stderr
+    status, output, errors = _status_of_command(_event("bad.py", project), project)
+
+    assert (2, "") == (status, output)
+    assert errors.startswith(f"{project / 'bad.py'}:1:")
+    assert "trigger-duration: " in errors
+
+
+def test_warnings_are_context_and_no_failure(project: Path, run: Run) -> None:
+    status, output, errors = run(_event("warning.py", project))
+
+    # https://code.claude.com/docs/en/hooks, "PostToolUse decision control"
+    context = json.loads(output)["hookSpecificOutput"]
+    assert (0, "", "PostToolUse") == (status, errors, context.pop("hookEventName"))
+    assert [True, ["additionalContext"]] == [": warning: " in context["additionalContext"], [*context]]
+
+
+def test_edited_notebook_is_checked(project: Path, run: Run) -> None:
+    """NotebookEdit names its file `notebook_path`."""
+    event = {"tool_name": "NotebookEdit", "cwd": str(project), "tool_input": {"notebook_path": "bad.ipynb"}}
+
+    status, output, errors = run(json.dumps(event).encode())
+
+    assert (2, "", True) == (status, output, "trigger-duration: " in errors)
+
+
+OTHERS = [("path", ".PY"), ("notebook_path", ".ipynb"), ("file_path", ".txt"), ("file_path", "")]
+
+
+@pytest.mark.parametrize(("key", "suffix"), [*(("file_path", suffix) for suffix in SUFFIXES), *OTHERS])
+def test_only_files_of_the_linter_need_python(project: Path, tmp_path: Path, key: str, suffix: str) -> None:
+    """On a machine without Python 3.11, other files are silent, even if their content resembles an event."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "grep"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    content = json.dumps({"file_path": "a.py"})
+    event = json.dumps({"tool_input": {key: f"/a b/notes{suffix}", "content": content}}).encode()
+
+    status, output, errors = _status_of_command(event, project, PATH=str(tools))
+
+    assert (status, output, "found no Python 3.11" in errors) == (
+        (1, "", True) if suffix.lower() in SUFFIXES else (0, "", False)
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,11 +179,11 @@ def test_command_of_a_clone_has_its_packages(project: Path, tmp_path: Path, monk
 
 
 def test_hooks_have_only_documented_fields_and_the_same_command() -> None:
-    """The hook runs after both tools that write files, under their names in Claude Code and in Copilot CLI."""
+    """The hook runs after the tools that write files, under their names in Claude Code and in Copilot CLI."""
     # https://code.claude.com/docs/en/plugins-reference; Claude Code 2.1.197 listed the hook on 2026-11-26.
     # Copilot CLI reads the same file and sets the same variable: https://github.com/github/copilot-cli/blob/9532bda/changelog.md
     assert ({"matcher", "hooks"}, {"type", "command", "timeout"}) == (set(HOOK), set(COMMAND))
-    assert ("Edit|Write|edit|create", "command") == (HOOK["matcher"], COMMAND["type"])
+    assert ("Edit|Write|NotebookEdit|edit|create", "command") == (HOOK["matcher"], COMMAND["type"])
     # https://cursor.com/docs/reference/plugins and https://cursor.com/docs/hooks (copies of 2026-08-25)
     [hook] = CURSOR["hooks"]["postToolUse"]
     assert ({"version": 1, "hooks": {"postToolUse": [hook]}}, "Write") == (CURSOR, hook["matcher"])
