@@ -31,6 +31,8 @@ from pathlib import Path
 SKILLS = Path(__file__).with_name("skills.py")
 REQUIREMENTS = Path(__file__).parents[1] / "requirements/base.txt"
 ANNOTATION = re.compile(r"::(\w+) [^:]*,title=([a-z-]+)::")
+REASON = re.compile(r"^skills\.py: (.*)", re.MULTILINE)
+"""Pattern for the lines in which `skills.py` states why it did not run."""
 LEVELS = {"error": "errors", "warning": "warnings"}
 
 
@@ -47,17 +49,22 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as packages:
         if find_spec("yaml") is None:
             _install_yaml(Path(packages))
-        log = _lint("sarif", paths, packages)[1] if sarif else ""
-        status, annotations = _lint("github", paths, packages)
+        log = _lint("sarif", paths, packages).stdout if sarif else ""
+        done = _lint("github", paths, packages)
     if log:
         Path(sarif).write_text(log, encoding="utf-8")
-    print(annotations, end="")
-    counts = Counter(match.groups() for line in annotations.splitlines() if (match := ANNOTATION.match(line)))
+    print(done.stdout, end="")
+    print(done.stderr, end="", file=sys.stderr)
+    is_complete = done.returncode != 2
+    if not is_complete:
+        print("".join(f"::error::{text.replace('%', '%25')}\n" for text in REASON.findall(done.stderr)), end="")
+    counts = Counter(match.groups() for line in done.stdout.splitlines() if (match := ANNOTATION.match(line)))
     totals = {name: sum(n for (level, _), n in counts.items() if level == key) for key, name in LEVELS.items()}
-    outputs = {**totals, "sarif-file": sarif.replace("\n", " ")}
+    # The numbers of an incomplete check would look like a result.
+    outputs = {**(totals if is_complete else dict.fromkeys(totals, "")), "sarif-file": sarif.replace("\n", " ")}
     _append("GITHUB_OUTPUT", (f"{name}={value}" for name, value in outputs.items()))
-    _append("GITHUB_STEP_SUMMARY", _summary(totals, counts))
-    return status
+    _append("GITHUB_STEP_SUMMARY", _summary(totals, counts, is_complete=is_complete))
+    return done.returncode
 
 
 def _paths(text: str) -> Iterator[str]:
@@ -77,18 +84,19 @@ def _install_yaml(folder: Path) -> None:
         print("::warning::PyYAML could not be installed, so YAML is not checked; install it in an earlier step")
 
 
-def _lint(style: str, paths: list[str], packages: str) -> tuple[int, str]:
+def _lint(style: str, paths: list[str], packages: str) -> "subprocess.CompletedProcess[str]":
     engine = os.environ["RTM_ENGINE"]
     options = ["--engine", engine] if engine else []
     options += ["--strict"] if os.environ["RTM_STRICT"] == "true" else []
     command = [sys.executable, str(SKILLS), "lint", "--format", style, *options, "--", *paths]
     variables = {**os.environ, "PYTHONPATH": packages}
-    done = subprocess.run(command, stdout=subprocess.PIPE, env=variables, encoding="utf-8", check=False)
-    return done.returncode, done.stdout
+    return subprocess.run(command, capture_output=True, env=variables, encoding="utf-8", check=False)
 
 
-def _summary(totals: dict[str, int], counts: Counter[tuple[str, ...]]) -> Iterator[str]:
-    yield f"### Spark real-time mode\n\n{totals['errors']} errors, {totals['warnings']} warnings\n"
+def _summary(totals: dict[str, int], counts: Counter[tuple[str, ...]], *, is_complete: bool) -> Iterator[str]:
+    found = f"{totals['errors']} errors, {totals['warnings']} warnings"
+    missing = "Nothing was checked, or a file was not checked completely; the annotations contain the reason."
+    yield f"### Spark real-time mode\n\n{found if is_complete else missing}\n"
     if counts:
         yield "| findings | severity | rule |\n|---|---|---|"
     yield from (f"| {count} | {level} | `{rule}` |" for (level, rule), count in sorted(counts.items()))

@@ -76,14 +76,16 @@ def test_action_annotates_mistake_and_writes_sarif_outputs_and_a_summary(project
     assert "bad.py" not in summary.read_text()
 
 
-def test_action_with_a_missing_path_fails_and_leaves_a_valid_file(project: Path) -> None:
-    """The upload step accepts the file, so that only the real error is shown."""
-    done = _lint_step(project, paths="nope", **{"sarif-file": "rtm.sarif"})
+def test_action_with_a_missing_path_annotates_it_and_leaves_a_valid_file(project: Path, tmp_path: Path) -> None:
+    """The upload step accepts the file, so that only the real error is shown; no output looks like a result."""
+    output, summary = tmp_path / "output", tmp_path / "summary"
+    variables = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
+    done = _lint_step(project, variables, paths="nope/**/100%.py", **{"sarif-file": "rtm.sarif"})
 
-    assert (2, True) == (
-        done.returncode,
-        "these paths do not exist, so nothing was checked; correct them: nope" in done.stderr,
-    )
+    reason = "these paths do not exist, so nothing was checked; correct them: nope/**/100%25.py"
+    assert (2, f"::error::{reason}\n") == (done.returncode, done.stdout), done.stderr
+    assert ["errors=", "warnings=", "sarif-file=rtm.sarif"] == output.read_text().splitlines()
+    assert (True, False) == ("Nothing was checked" in summary.read_text(), "0 errors" in summary.read_text())
     written = json.loads((project / "rtm.sarif").read_text())
     assert ("2.1.0", [[]]) == (written["version"], [run["results"] for run in written["runs"]])
     assert all(run["tool"]["driver"]["name"] for run in written["runs"])
