@@ -275,8 +275,8 @@ COMMANDS = [
         Options,
         run,
         {
-            "capacity --rate 5000 --keys 100000": "estimate slots, cores, memory and pause of an aggregation",
-            "capacity --rate 5000 --price 0.05": "also estimate the cost of the busy cores",
+            "capacity --rate 2000 --keys 100000 --interval 7": "estimate the resources of an aggregation",
+            "capacity --rate 2000 --interval 7 --price 0.05": "also estimate the cost of the busy cores",
         },
         DESCRIPTION,
     )

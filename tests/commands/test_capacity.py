@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts import skills
-from spark_rtm.commands.capacity import Demand, capacity
+from spark_rtm.commands.capacity import COMMANDS, Demand, capacity
 from tests.benchmarks.growth.synthetic import TRUTH, content
 
 OPTIONS = "--rate 1500 --record-bytes 500 --keys 5000 --state-keys 50000 --interval 7 --price 0.5"
@@ -60,3 +60,8 @@ def test_inputs_outside_of_the_range_are_named(
     output, warnings = capsys.readouterr()
     assert output.startswith("source partitions")
     assert warning in warnings
+
+
+@pytest.mark.parametrize("example", COMMANDS[0].examples)
+def test_examples_of_help_are_inside_the_range(capsys: pytest.CaptureFixture[str], example: str) -> None:
+    assert (0, "") == (skills.main(example.split()), capsys.readouterr().err)
