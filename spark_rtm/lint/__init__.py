@@ -6,7 +6,7 @@ from typing import Annotated
 
 from spark_rtm.command_line import Argument
 from spark_rtm.program import Command
-from spark_rtm.text.finding import ENGINES, STYLES
+from spark_rtm.text.finding import ENGINES, FULL, STYLES
 
 DESCRIPTION = """Check code, notebooks, pages, SQL and cluster definitions for real-time mode mistakes.
 
@@ -57,7 +57,7 @@ class Options:
     """List the sentences about real-time mode without checking them, and exit."""
     explain: Annotated[str | None, Argument("RULE")] = None
     """Print the section of a rule (ALL lists the rules), and exit."""
-    format: Annotated[str, Argument(choices=STYLES)] = "text"
+    format: Annotated[str, Argument(choices=(*STYLES, FULL))] = "text"
     """Format of the findings."""
 
 
@@ -76,6 +76,7 @@ COMMANDS = [
         {
             "lint jobs/ README.md": "check the code in a folder and the advice on a page",
             "lint --engine databricks .": "report only problems that affect Databricks",
+            "lint --format full jobs/": "show the line of each finding",
             "lint --format github src/": "annotate a pull request",
             "lint --diff jobs/": "show the changes that `--fix` would make",
             "lint --as-real-time job.py": "list what prevents a micro-batch job from running in real-time mode",

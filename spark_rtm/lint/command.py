@@ -22,7 +22,7 @@ from spark_rtm.lint.rules.rule import UNCHECKED
 from spark_rtm.lint.settings import ALL, Settings, SettingsError, settings_for
 from spark_rtm.lint.sources import MARK, MAX_BYTES, Sources, is_micro_batch, read_sources
 from spark_rtm.program import UsageError
-from spark_rtm.text.finding import Finding, printable, render, show, summary
+from spark_rtm.text.finding import FULL, Finding, printable, render, show, summary
 
 STDIN = Path("-")
 Changes = Mapping[Path, tuple[str, str]]
@@ -174,7 +174,7 @@ def _report(findings: list[Finding], sources: Sources, options: Options) -> None
     details = _details(findings)
     has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     show(render(findings, options.format, details, has_colors=has_colors))
-    if findings and options.format == "text":
+    if findings and options.format in {"text", FULL}:
         count = sum(
             fixable(_original(path, sources).removeprefix(MARK), str(path), found)
             for path, found in _by_path(findings).items()

@@ -12,7 +12,16 @@ from spark_rtm.lint.files.documents import read_dictionaries
 from spark_rtm.lint.files.formats import DEFINITIONS, PAGES, PROGRAMS, READERS, SUFFIXES
 from spark_rtm.lint.files.layout import layout_of
 from spark_rtm.lint.files.markdown import read_page
-from spark_rtm.lint.files.notebooks import NOTEBOOKS, cells_of_json, cells_of_source, is_notebook, read_notebook
+from spark_rtm.lint.files.notebooks import (
+    NOTEBOOKS,
+    Cell,
+    Place,
+    cells_of_json,
+    cells_of_source,
+    is_notebook,
+    numbered,
+    read_notebook,
+)
 from spark_rtm.lint.marks import silenced_in_file, silenced_lines, silences
 from spark_rtm.lint.problem import Problem, UncheckedError, time_limit
 from spark_rtm.lint.python.read import read_python
@@ -75,13 +84,32 @@ def lint_text(
     # A single-node Databricks cluster has the master `local[*]`, which in other files indicates OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
     engines = (engine,) if engine else ENGINES if is_for_both else target_engines(text)
-    silenced, silenced_everywhere, lines = silenced_lines(text), silenced_in_file(text), text.split("\n")
+    cells, places = _cells(text) if suffix == ".ipynb" else ([], [])
+    lines = [line for _, cell in cells for _, line in cell] or text.split("\n")
+    body = "\n".join(lines) if places else text
+    silenced, silenced_everywhere = silenced_lines(body), silenced_in_file(body)
     findings = {
-        _finding(rule, problem, path, lines)
-        for rule, problem in _checked(text, suffix, min_batch_ms, as_real_time=as_real_time)
+        _placed(_finding(rule, problem, path, lines), places)
+        for rule, problem in _checked(text, suffix, min_batch_ms, cells, as_real_time=as_real_time)
         if rule.id not in silenced_everywhere and _is_reported(rule, problem, engines, silenced)
     }
     return sorted(finding for finding in findings if settings.reports(finding.rule, path))
+
+
+def _cells(text: str) -> tuple[list[Cell], list[Place]]:
+    try:
+        with time_limit():
+            return numbered(cells_of_json(text))
+    except Exception:  # noqa: BLE001  # `_checked` reports the error
+        return [], []
+
+
+def _placed(finding: Finding, places: Sequence[Place]) -> Finding:
+    """Return a notebook's finding with its place in the file and in its cell."""
+    if not 0 < finding.line <= len(places):
+        return finding
+    line, cell, cell_line = places[finding.line - 1]
+    return replace(finding, line=line, cell=cell, cell_line=cell_line)
 
 
 def is_complete(findings: Iterable[Finding]) -> bool:
@@ -89,10 +117,12 @@ def is_complete(findings: Iterable[Finding]) -> bool:
     return all(finding.rule != UNCHECKED.id for finding in findings)
 
 
-def _checked(text: str, suffix: str, min_batch_ms: float | None, *, as_real_time: bool) -> list[RuleProblem]:
+def _checked(
+    text: str, suffix: str, min_batch_ms: float | None, cells: list[Cell], *, as_real_time: bool
+) -> list[RuleProblem]:
     try:
         with time_limit():
-            return _judged(_read(text, suffix, min_batch_ms), as_real_time=as_real_time)
+            return _judged(_read(text, suffix, min_batch_ms, cells), as_real_time=as_real_time)
     except UncheckedError as error:
         # Definitions are parsed only if they are about real-time mode.
         is_about = suffix in DEFINITIONS or (ABOUT_MODE if suffix in PAGES else CODE_OF_MODE).search(text)
@@ -105,12 +135,12 @@ def _checked(text: str, suffix: str, min_batch_ms: float | None, *, as_real_time
     return [(UNCHECKED, Problem(1, reason, remedy))]
 
 
-def _read(text: str, suffix: str, min_batch_ms: float | None) -> Facts:
+def _read(text: str, suffix: str, min_batch_ms: float | None, cells: list[Cell]) -> Facts:
     language = SUFFIXES.get(suffix, "python")
     if language == "page":
         return read_page(layout_of(text), min_batch_ms=min_batch_ms)
     if language == "notebook" or (language == "python" and is_notebook(text)):
-        cells = cells_of_json(text) if language == "notebook" else cells_of_source(text)
+        cells = cells or (cells_of_json(text) if language == "notebook" else cells_of_source(text))
         is_databricks = language == "python" or "application/vnd.databricks" in text
         return read_notebook(cells, is_databricks=is_databricks, min_batch_ms=min_batch_ms)
     if language == "python":
@@ -166,7 +196,9 @@ def _finding(rule: Rule, problem: Problem, path: str, lines: Sequence[str] = ())
     severity, engines = problem.severity or rule.severity, problem.engine or rule.engines
     line = lines[problem.line - 1] if 0 < problem.line <= len(lines) else ""
     start, end = _columns(_words(rule, problem.message), line)
-    return Finding(path, problem.line, rule.id, problem.message, problem.fix, severity, engines, start, end)
+    return Finding(
+        path, problem.line, rule.id, problem.message, problem.fix, severity, engines, start, end, source=line
+    )
 
 
 @lru_cache(1000)

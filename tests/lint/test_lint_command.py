@@ -252,12 +252,39 @@ def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
         assert b"" == process.stderr.read()
 
 
+TRIGGER = "words.writeStream.trigger(realTime=True)\n"
+CELLS = [
+    {"cell_type": "markdown", "source": "# Real-time mode"},
+    {"cell_type": "code", "source": ["x = 1  # rtm: ignore\n", "y = 'ä\"'\n", f"  \n{TRIGGER}", TRIGGER]},
+]
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "indented"])
+def test_finding_in_a_notebook_has_its_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str], indent: None) -> None:
+    """Line and column are those in the cell, in both forms of the file. Other tools get only a line of the file."""
+    path, column = tmp_path / "nb.ipynb", TRIGGER.index("realTime") + 1
+    path.write_text(json.dumps({"cells": CELLS}, indent=indent))
+    for name in ("text", "full", "json", "github", "sarif", "gitlab"):
+        lint(path, "--format", name)
+    lines = path.read_text().split("\n")
+    printed = capsys.readouterr().out
+
+    rows = json.loads(printed[printed.index("[\n") : printed.index("\n]") + 2])
+    for at in (4, 5):
+        assert 2 == printed.count(f"{path}:cell 2:{at}:{column}: error: trigger-duration: ")  # text and full
+    assert [(2, at, column) for at in (4, 5)] == [(row["cell"], row["cell_line"], row["column"]) for row in rows]
+    assert all("realTime" in lines[row["line"] - 1] for row in rows)
+    assert f" 4 | {TRIGGER}   | {' ' * (column - 1)}^^^^^^^^\n" in printed
+    assert ",col=" not in printed
+    assert "startColumn" not in printed
+
+
 MICRO_BATCH = """events = spark.readStream.format("kafka").option("maxOffsetsPerTrigger", 100).load()
 events.select("value").writeStream.format("delta").trigger(processingTime="1 second").start("/tables/events")
 """
 
 
-@pytest.mark.parametrize(("arguments", "rules"), [([], []), (["--as-real-time"], ["option", "output-mode", "sink"])])
+@pytest.mark.parametrize(("arguments", "rules"), [([], []), (["--as-real-time"], ["option", "sink", "output-mode"])])
 def test_micro_batch_job_is_named_or_checked_as_real_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
 ) -> None:

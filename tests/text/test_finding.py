@@ -1,7 +1,9 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from spark_rtm.text.finding import DATABRICKS, OSS, Finding, RuleDetails, render
@@ -18,6 +20,13 @@ def test_text_has_one_sorted_line_for_each_finding() -> None:
     assert not render([])
 
 
+def test_findings_are_ordered_by_line_and_column() -> None:
+    places = [(10, 1), (9, 60), (9, 5)]
+    found = [Finding("a.py", line, f"rule-{line}-{100 - column}", "m", "f", column=column) for line, column in places]
+
+    assert ["a.py:9:5", "a.py:9:60", "a.py:10:1"] == [line.split(": ")[0] for line in render(found).splitlines()]
+
+
 def test_text_names_the_only_engine_of_a_finding() -> None:
     assert "a.py:1: error: sink: on Databricks, m; f" == render(
         [Finding("a.py", 1, "sink", "m", "f", engine=(DATABRICKS,))]
@@ -28,6 +37,7 @@ def test_json_contains_all_fields_of_findings() -> None:
     expected: dict[str, object] = {"path": "a,b.py", "line": 3, "rule": "sink"}
     expected |= {"message": "100% wrong\nhere", "fix": "write it"}
     expected |= {"severity": "warning", "engine": [OSS], "column": 7, "end_column": 11, "url": "https://example.org"}
+    expected |= {"cell": 0, "cell_line": 0}
     rules = {"sink": {"helpUri": "https://example.org"}}
 
     assert [expected] == json.loads(render([replace(FINDING, column=7, end_column=11)], "json", rules))
@@ -96,3 +106,55 @@ def test_information_has_the_lowest_level_of_each_format() -> None:
 
     assert render([finding], "github").startswith("::notice ")
     assert "note" == sarif(finding)["results"][0]["level"]
+
+
+LONG = "x" * 150 + "\t" + "é" * 150
+
+
+@pytest.mark.parametrize(
+    ("source", "column", "end", "frame"),
+    [
+        ("a\tb.c()", 3, 6, "\n   |\n 3 | a b.c()\n   |   ^^^\n"),
+        (LONG, 152, 999, "\n   |\n 3 | …" + "x" * 28 + " " + "é" * 90 + "\n   | " + " " * 30 + "^" * 90 + "\n"),
+        (LONG, 301, 301, "\n   |\n 3 | …" + "é" * 119 + "\n   | " + " " * 119 + "^\n"),
+        ("", 1, 1, ""),
+    ],
+    ids=["tab", "long", "end", "empty"],
+)
+def test_full_text_shows_the_line_with_carets(source: str, column: int, end: int, frame: str) -> None:
+    """Long lines are cut around the range, and each character keeps its width."""
+    found = replace(FINDING, column=column, end_column=end, source=source)
+
+    assert f"{render([found])}{frame}" == render([found], "full")
+
+
+# https://github.com/gitlabhq/gitlabhq/blob/33827e3a/app/validators/json_schemas/codeclimate.json, with the limits
+# in the table of doc/ci/testing/code_quality.md at 01eae359, both read 2026-11-29
+GITLAB: dict[str, Any] = {
+    "type": "object",
+    "required": ["description", "check_name", "fingerprint", "severity", "location"],
+    "properties": {
+        **{name: {"type": "string", "minLength": 1} for name in ("description", "check_name", "fingerprint")},
+        "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+        "location": {
+            "required": ["path", "lines"],
+            "properties": {
+                "path": {"type": "string", "pattern": "^[^/]"},
+                "lines": {"required": ["begin"], "properties": {"begin": {"type": "integer", "minimum": 1}}},
+            },
+        },
+    },
+}
+
+
+def test_gitlab_report_follows_its_schema() -> None:
+    """Equal findings have different fingerprints, and a path is relative to the current folder."""
+    absolute = replace(FINDING, path=str(Path.cwd() / "a\udcff.py"), line=0, severity="error")
+    report = json.loads(render([FINDING, replace(FINDING, line=9, severity="information"), absolute], "gitlab"))
+
+    jsonschema.validate(report, {"type": "array", "items": GITLAB})
+    rows = [(row["severity"], row["location"]["path"], row["location"]["lines"]["begin"]) for row in report]
+    assert [("major", "a\\udcff.py", 1), ("minor", "a,b.py", 3), ("info", "a,b.py", 9)] == rows
+    assert 3 == len({row["fingerprint"] for row in report})
+    with pytest.raises(jsonschema.ValidationError, match="'note' is not one of"):
+        jsonschema.validate([{**report[0], "severity": "note"}], {"type": "array", "items": GITLAB})

@@ -3,12 +3,11 @@
 const FUNCTIONS = `
 import contextlib, io, sys
 sys.path.insert(0, "/rtm")
-from dataclasses import asdict
 from spark_rtm.cli import main
 from spark_rtm.lint.engine import lint_text
 
 def lint(text, name, engine):
-    return {"findings": [asdict(finding) for finding in lint_text(text, name, engine or None)]}
+    return {"findings": [finding.content for finding in lint_text(text, name, engine or None)]}
 
 def run(arguments):
     output = io.StringIO()

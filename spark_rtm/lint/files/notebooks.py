@@ -27,6 +27,8 @@ SEPARATOR = "COMMAND ----------"
 Line = tuple[int, str]
 Cell = tuple[str, list[Line]]
 """A notebook cell: its kind, such as `python` or `markdown`, and its lines."""
+Place = tuple[int, int, int]
+"""The place of a cell's line: the line in the file, the number of the cell, and the line in the cell, from 1."""
 
 
 def is_notebook(text: str, suffix: str = ".py") -> bool:
@@ -119,6 +121,16 @@ def cells_of_json(text: str) -> list[Cell]:
     if not isinstance(cells, Array):
         raise UnreadableError
     return [_json_cell(cell) for cell in cells if isinstance(cell, Object)]
+
+
+def numbered(cells: list[Cell]) -> tuple[list[Cell], list[Place]]:
+    """Return the cells with their lines numbered across cells. An `.ipynb` file may store a cell on one line."""
+    renumbered, places = list[Cell](), list[Place]()
+    for number, (kind, lines) in enumerate(cells, 1):
+        first = len(places) + 1
+        places += [(line, number, at) for at, (line, _) in enumerate(lines, 1)]
+        renumbered.append((kind, [(at, text) for at, (_, text) in enumerate(lines, first)]))
+    return renumbered, places
 
 
 def _json_cell(cell: Object) -> Cell:
