@@ -13,7 +13,7 @@ from pathlib import Path
 from spark_rtm.lint import Options
 from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_sources
-from spark_rtm.lint.files.formats import PAGES
+from spark_rtm.lint.files.formats import PAGES, SUFFIXES
 from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.marks import named_rules
 from spark_rtm.lint.problem import UncheckedError, time_limit
@@ -46,6 +46,7 @@ def run(options: Options) -> int:
         files += f" and {len(sources.micro_batch) - 3} more" if len(sources.micro_batch) > 3 else ""
         reason = "have no real-time trigger in that file, so they were not checked for real-time mode"
         print(f"information: the queries in {files} {reason}; --as-real-time checks them", file=sys.stderr)
+        sources.count -= len(sources.micro_batch)
     return _check(sources, settings, options)
 
 
@@ -91,7 +92,8 @@ def _inputs(options: Options) -> tuple[Sources, Settings]:
     if is_stdin:
         text = _stdin()
         micro_batch = [name] if is_micro_batch(text, name.suffix.lower()) else []
-        return Sources([] if settings.excludes(name) else [name], {name: text}, micro_batch=micro_batch), settings
+        paths = [] if settings.excludes(name) else [name]
+        return Sources(paths, {name: text}, micro_batch=micro_batch, count=len(paths)), settings
     return read_sources(paths, settings.excludes, as_real_time=settings.as_real_time), settings
 
 
@@ -174,6 +176,12 @@ def _report(findings: list[Finding], sources: Sources, options: Options) -> None
     details = _details(findings)
     has_colors = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     show(render(findings, options.format, details, has_colors=has_colors))
+    files = f"({sources.count:,} file{'' if sources.count == 1 else 's'} checked)"
+    if not findings and not sources.count and not sources.micro_batch:
+        reason = f"the paths contain no file that lint reads ({', '.join(sorted(SUFFIXES))}), or all are excluded"
+        print(f"warning: no file was checked, because {reason}; correct the paths", file=sys.stderr)
+    elif not findings and sources.count and sys.stderr.isatty():
+        print(f"All checks passed {files}", file=sys.stderr)
     if findings and options.format in {"text", FULL}:
         count = sum(
             fixable(_original(path, sources).removeprefix(MARK), str(path), found)
@@ -182,7 +190,7 @@ def _report(findings: list[Finding], sources: Sources, options: Options) -> None
         remedy = f"; {count} fixable with --fix" if count else ""
         uris = {rule: detail.get("helpUri") for rule, detail in sorted(details.items())}
         pages = [f"{rule}: {uri}" if uri else f"rtm lint --explain {rule}" for rule, uri in uris.items()]
-        print("\n".join([f"{summary(findings)}{remedy}", *pages]), file=sys.stderr)
+        print("\n".join([f"{summary(findings)} {files}{remedy}", *pages]), file=sys.stderr)
 
 
 def _status(findings: list[Finding], settings: Settings) -> int:

@@ -59,6 +59,8 @@ class Sources:
     min_batch_ms: float | None = None
     micro_batch: list[Path] = field(default_factory=list)
     """Files that contain streaming queries, but do not mention real-time mode."""
+    count: int = 0
+    """Number of files that were read or could not be read."""
 
     def original(self, path: Path) -> str:
         """Return a file's text with its original line endings and byte order mark."""
@@ -78,6 +80,7 @@ def read_sources(roots: list[Path], excludes: Callable[[Path], bool], *, as_real
     sources = Sources()
     minima: list[float | None] = []
     for path in _files(roots, sources.unchecked, excludes):
+        sources.count += 1
         try:
             text = read_text(path)
             suffix = path.suffix.lower()

@@ -178,7 +178,7 @@ def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.Ca
 
     printed = capsys.readouterr()
     assert [
-        "2 errors, 1 warning; 1 fixable with --fix",
+        "2 errors, 1 warning (3 files checked); 1 fixable with --fix",
         "rtm lint --explain frozen-clock",
         "rtm lint --explain trigger-duration",
     ] == printed.err.splitlines()
@@ -250,6 +250,42 @@ def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert b"" == process.stderr.read()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_terminal", "printed"),
+    [
+        (("good.py", "good.md"), True, "All checks passed (2 files checked)\n"),
+        (("good.py", "good.md"), False, ""),
+        (("micro.py",), True, "information: the queries in "),
+        ((".",), True, "All checks passed (2 files checked)\n"),
+        (("empty",), False, "warning: no file was checked, because the paths contain no file that lint reads ("),
+        (("good.py", "--exclude", "good.py", "--format=json"), True, "warning: no file was checked"),
+        (("-", "--stdin-filename=job.py"), True, "All checks passed (1 file checked)\n"),
+    ],
+    ids=str,
+)
+def test_silence_is_explained(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    is_terminal: bool,
+    printed: str,
+) -> None:
+    """A terminal shows how many files were checked, and every reader learns that no file was checked."""
+    for name, text in {"good.py": GOOD, "good.md": "# Page\n", "micro.py": MICRO_BATCH, "empty/notes.txt": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO(GOOD))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+
+    assert 0 == lint(*arguments)
+
+    errors = capsys.readouterr().err
+    assert (True, bool(printed)) == (printed in errors, bool(errors)), errors
+    assert ("All checks passed" in errors) == ("All checks passed" in printed)
 
 
 TRIGGER = "words.writeStream.trigger(realTime=True)\n"
