@@ -12,7 +12,6 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.growth.charts import draw
 from benchmarks.growth.engine import FIRST_QUERY, case_of
 from benchmarks.growth.fit import model_rows
 from benchmarks.growth.points import Point, planned_points
@@ -80,7 +79,7 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
             problems.append(str(error))
     elif options.publish:
         problems.append("the cost model requires the whole plan; run the benchmark without --filter to publish")
-    return Outcome("growth", content, problems, lambda folder: draw(content, folder))
+    return Outcome("growth", content, problems)
 
 
 def point_row(point: Point, result: RunResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Render the JSON of `make bench-growth` as tables, links to charts and an estimate."""
+"""Render the JSON of `make bench-growth` as tables and an estimate."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,11 +13,6 @@ MEASURED = "references/measured/growth.json"
 
 RATES = (1_000, 10_000, 100_000, 1_000_000)
 MAX_RATE = 1e9
-CHARTS = {
-    "cpu_seconds_per_million": "CPU seconds per million records",
-    "p99_ms": "p99 in ms",
-    "pause_ms": "pause in ms",
-}
 UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store, MB", "pause_ms": "pause, ms"}
 HEADER = (
     *("run", "CPU s per million records", "busy cores", "memory, MB", "state store in memory / on disk, MB"),
@@ -37,10 +32,9 @@ LIMITS: dict[str, Callable[[Capacity, Demand], bool]] = {
 
 
 def points(root: Path, dimensions: str) -> str:
-    """Return the table and charts of the given dimensions. The first row is the base."""
+    """Return the table of the given dimensions. The first row is the base."""
     content = measured(root, MEASURED, COMMAND)
-    names = dimensions.split()
-    rows = [row for name in names for row in content["runs"] if row["dimension"] == name]
+    rows = [row for name in dimensions.split() for row in content["runs"] if row["dimension"] == name]
     bases = [row for row in content["runs"] if row["dimension"] == "base"]
     cells = [
         (
@@ -54,13 +48,7 @@ def points(root: Path, dimensions: str) -> str:
         )
         for row in [*bases, *rows]
     ]
-    charts = [
-        f"![{CHARTS.get(quantity, quantity.replace('_', ' '))} by {name}](measured/{path.name})\n"
-        for name in names
-        for path in sorted((root / MEASURED).parent.glob(f"growth_{name}_*.svg"))
-        for quantity in [path.stem.removeprefix(f"growth_{name}_")]
-    ]
-    return "\n".join([table(HEADER, cells), *charts])
+    return table(HEADER, cells)
 
 
 def conditions(root: Path, _: str) -> str:

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.growth.charts import CHARTS
 from benchmarks.growth.measure import Options, outcome, point_row, problems_of
 from benchmarks.growth.points import Point
 from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
@@ -74,15 +73,6 @@ def test_only_complete_and_valid_runs_are_published(part: tuple[str, ...], probl
     assert bool(expected) == bool(found.problems)
     assert all(expected in text for text in found.problems)
     assert bool(part) == ("model" not in found.content)
-
-
-def test_charts_show_the_model_beside_the_runs(tmp_path: Path) -> None:
-    paths = outcome(Options(), rows()).draw(tmp_path)
-
-    assert len(CHARTS) == len(paths)
-    text = (tmp_path / "growth_rate_cpu_seconds_per_million.svg").read_text()
-    assert "cost model" in text
-    assert "From 100 to 4,000 records/s: 86% less CPU s per million records (743 to 105)" in text
 
 
 def test_million_records_are_computed_from_the_model(tmp_path: Path) -> None:
