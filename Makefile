@@ -155,8 +155,6 @@ bench-latency: ## compare the latency of all execution modes; DURATION RATE QUIC
 bench-throughput: ## find the highest rate that each mode sustains; options as for bench-latency
 bench-growth: ## measure how cost grows with rate, state and size (1 h); QUICK=1 FILTER=dimension PUBLISH=1
 bench-other-engines: ## compare with Kafka Streams and Flink; BENCH=--long-interval or BENCH=--limits for two other measurements
-bench-postgres-sink: ## measure the PostgreSQL sink; options as for bench-latency
-bench-python-path: ## compare Python with Scala on the path of a real-time query with state; DURATION RATE QUICK=1 PUBLISH=1
 bench-drains: ## measure how long a stop without repeated results takes, even if jobs are killed during it; QUICK=1 PUBLISH=1 BENCH=--cluster
 bench-kills: ## kill a job that writes exactly once, at each step of its protocol, and count its results; BENCH="--series 30 --kills 10", --cluster or --broker
 

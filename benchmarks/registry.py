@@ -9,12 +9,12 @@ from types import ModuleType
 
 from benchmarks.results.format import Block
 
-FOLDERS = ("latency", "throughput", "growth", "other-engines", "postgres-sink")
-PROBES = ("python-path", "drains", "kills")
+FOLDERS = ("latency", "throughput", "growth", "other-engines")
+PROBES = ("drains", "kills")
 MODULES = {name: f"benchmarks.{name.replace('-', '_')}.measure" for name in FOLDERS}
 MODULES |= {name: f"benchmarks.probes.{name.replace('-', '_')}" for name in PROBES}
 """The module of each benchmark, with `Options` and `measure`."""
-TABLES = ("latency", "throughput", "growth", "other-engines", "postgres-sink", "probes", "chaos")
+TABLES = ("latency", "throughput", "growth", "other-engines", "probes", "chaos")
 """The folders whose published runs fill generated parts of pages."""
 BLOCKS: dict[str, Block] = {
     name: block

@@ -64,27 +64,7 @@ class BenchmarkOptions:
 
 
 @dataclass(frozen=True)
-class CaseOptions(BenchmarkOptions):
-    """Options of benchmarks with several cases."""
-
-    filter: tuple[str, ...] = ()
-    """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
-
-    def is_selected(self, workload: str, engine: str) -> bool:
-        """Return whether `--filter` selects a case."""
-        return not self.filter or any(text in f"{workload}, {engine}" for text in self.filter)
-
-    def selected(self, cases: Iterable[Case]) -> list[Case]:
-        """Return the cases that `--filter` selects. Raise ValueError if there are none."""
-        found = [case for case in cases if self.is_selected(case.workload, case.engine)]
-        if not found:
-            names = " ".join(self.filter)
-            raise ValueError(f"--filter {names!r} matches no case, so nothing is measured; use a part of a case name")
-        return found
-
-
-@dataclass(frozen=True)
-class RunOptions(CaseOptions):
+class RunOptions(BenchmarkOptions):
     """Options of benchmarks that run engines. Each benchmark overrides the defaults."""
 
     duration: float = 60
@@ -101,6 +81,20 @@ class RunOptions(CaseOptions):
     """Number of runs per case. Each repeat begins with another case."""
     max_late_runs: int = 2
     """Maximum number of repeats of a run with late records. If the last one also has late records, it is invalid."""
+    filter: tuple[str, ...] = ()
+    """Run only cases whose `workload, engine` contains TEXT (repeatable)."""
+
+    def selected(self, cases: Iterable[Case]) -> list[Case]:
+        """Return the cases that `--filter` selects. Raise ValueError if there are none."""
+        found = [
+            case
+            for case in cases
+            if not self.filter or any(text in f"{case.workload}, {case.engine}" for text in self.filter)
+        ]
+        if not found:
+            names = " ".join(self.filter)
+            raise ValueError(f"--filter {names!r} matches no case, so nothing is measured; use a part of a case name")
+        return found
 
 
 def conditions(options: BenchmarkOptions) -> dict[str, Any]:

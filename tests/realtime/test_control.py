@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.probes import counted
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import ControlError
 from spark_rtm.realtime.latency import CLOCK_MS, METRIC, with_latency
@@ -25,7 +24,7 @@ from tests.helpers import add_partition, end_offset, kafka_rows, new_topic, prod
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
-COUNTED = Path(counted.__file__).with_suffix(".scala")
+COUNTED = Path(__file__).with_name("counted.scala")
 COUNTS = "cast(key as string) || ' ' || count as value"
 
 

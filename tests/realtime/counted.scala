@@ -1,4 +1,4 @@
-/* Count the rows of each key, as `counted.py` does. */
+/* Count the rows of each key, with one timer per key. */
 package counted
 
 import java.time.Duration
