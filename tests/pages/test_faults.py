@@ -1,8 +1,6 @@
 import json
 
 from benchmarks.chaos.faults import KINDS
-from examples.attribution.credit.models import CreditRules
-from examples.attribution.settings import DemoSettings
 from scripts.pack import files
 
 RUNS = json.loads((files.ROOT / "references/measured/chaos.json").read_text())["runs"]
@@ -14,7 +12,3 @@ def test_faults_of_all_kinds_lost_nothing() -> None:
     assert KINDS.keys() == {incident["fault"] for incident in incidents}
     assert {(0, 0, 0)} == {(run["lost"], run["wrong"], run["failed_sends"]) for run in RUNS}
     assert all(incident["seconds"] for incident in incidents)
-
-
-def test_demonstration_keeps_touches_for_168_minutes() -> None:
-    assert 168 == CreditRules().scaled(DemoSettings().time_scale).max_window_ms / 60_000
