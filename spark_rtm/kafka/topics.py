@@ -37,16 +37,22 @@ REJECT_TOPIC = APPEND_TIME | {
 
 
 def ensure_topics(
-    bootstrap_servers: str, topics: Iterable[str], partitions: int, confs: Mapping[str, Mapping[str, str]] | None = None
+    bootstrap_servers: str,
+    topics: Iterable[str],
+    partitions: int,
+    confs: Mapping[str, Mapping[str, str]] | None = None,
+    login: Mapping[str, str] | None = None,
 ) -> dict[str, int]:
     """
     Create the missing topics, and return each topic's partition count.
 
     A new topic has `partitions` partitions. Its configuration is the topic's entry in `confs`, or else `APPEND_TIME`.
+    `login` contains further options of the client, as `client_login` returns them.
     Create topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then
     fails.
     """
-    admin, names = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3}), list(topics)
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3, **(login or {})})
+    names = list(topics)
     existing = _partitions(admin, bootstrap_servers)
     missing = [
         NewTopic(name, partitions, config=dict((confs or {}).get(name, APPEND_TIME)))

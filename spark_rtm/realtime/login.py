@@ -35,6 +35,13 @@ def password_login(
     return _for_spark({**login, **_trusted(truststore)})
 
 
+def client_login(mechanism: str, user: str, password: str, *, truststore: str = "") -> dict[str, str]:
+    """Return the same login for a program with `confluent_kafka`, such as `ensure_topics`."""
+    trusted = {"ssl.ca.location": truststore} if truststore else {}
+    login = {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": password}
+    return {"security.protocol": "SASL_SSL", **login, **trusted}
+
+
 def certificate_login(keystore: str, *, truststore: str = "") -> dict[str, str]:
     """Return the options for authentication with the PKCS #8 private key and certificate in `keystore`, a PEM file."""
     keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": keystore}

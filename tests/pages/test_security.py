@@ -12,11 +12,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
 from scripts.pack import files
+from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.exactly_once import ExactlyOnceError, to_kafka
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.limits import MAX_KEY_BYTES, MAX_RAW_BYTES
-from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, password_login
+from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, client_login, password_login
 from spark_rtm.realtime.proof import assert_real_time, plan_of_query
 from spark_rtm.realtime.queries import KAFKA_SINK
 from tests.certificates import Certificates
@@ -189,6 +190,19 @@ def test_sink_in_transactions_names_its_missing_right(
         ExactlyOnceError, match=r"EXACTLY_ONCE_NOT_AUTHORIZED\] .* begin with 'copy'; grant WRITE and DESCRIBE"
     ):
         writer.outputMode("update").trigger(realTime="5 minutes").start()  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_client_outside_spark_logs_in_with_the_right_to_read(mechanism: str, secured: SecuredKafka) -> None:
+    topic = new_topic(secured.setup, 3)
+    secured.allow((topic, "READ"))
+    login = client_login(mechanism, USER, PASSWORD, truststore=secured.trusted)
+
+    assert {topic: 3} == ensure_topics(secured.login, [topic], 1, login=login)
+
+    wrong = login | {"sasl.password": WRONG_PASSWORD}
+    with pytest.raises(RuntimeError, match="no broker responds"):
+        ensure_topics(secured.login, [topic], 1, login=wrong)
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, tmp_path: Path) -> None:
