@@ -8,11 +8,13 @@ needs no third-party package.
 from collections.abc import Sequence
 
 from spark_rtm import inspect, lint, prove
-from spark_rtm.commands import capacity, control, errors, resize, slots
+from spark_rtm.commands import capacity, control, errors, init, resize, slots
 from spark_rtm.program import Program
 
 COMMANDS = [
-    command for tool in (lint, prove, inspect, errors, slots, capacity, resize, control) for command in tool.COMMANDS
+    command
+    for tool in (lint, prove, inspect, errors, slots, capacity, resize, control, init)
+    for command in tool.COMMANDS
 ]
 """Commands that `rtm` and `skills.py` share, in `--help` order."""
 RTM = Program(

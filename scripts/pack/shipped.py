@@ -27,6 +27,8 @@ FIXED = (
 
 OF_THE_WHEEL = (files.WHEEL, PROGRAM, "spark_rtm/py.typed")
 """Files that only the installed package needs. A copy of the skill has `scripts/skills.py` instead."""
+TEMPLATE = "spark_rtm/commands/template/"
+"""Files that `rtm init` writes. The command needs the metadata of a wheel, which a copy of the skill lacks."""
 OF_THE_CHECKOUT = (
     *(f"spark_rtm/measure/{name}.py" for name in ("cpu", "machine", "palette")),
     *(f"spark_rtm/services/{name}.py" for name in ("cluster", "tcp_proxy")),
@@ -43,7 +45,8 @@ def shipped_files(root: Path) -> list[Path]:
     """Return every file of an installed skill except the manifest."""
     fixed = [root / name for name in FIXED]
     left_out = {*OF_THE_WHEEL, *OF_THE_CHECKOUT}
-    library = [path for path in files.files_below(root / "spark_rtm") if files.relative(root, path) not in left_out]
+    below = {path: files.relative(root, path) for path in files.files_below(root / "spark_rtm")}
+    library = [path for path, name in below.items() if name not in left_out and not name.startswith(TEMPLATE)]
     return [*fixed, *files.references(root), *library, *_examples(root)]
 
 

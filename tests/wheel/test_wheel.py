@@ -1,3 +1,4 @@
+import email
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import grimp
 import pytest
+from packaging.requirements import Requirement
 
 from scripts.pack import files
 from scripts.pack.files import ROOT
@@ -209,6 +211,41 @@ def test_pytest_finds_plugin_by_entry_point(environment: Path, project: Path, wi
     done = _run(environment, "python", "-m", "pytest", "--fixtures", "-q", cwd=project, env=with_packages)
 
     assert "run_real_time" in done.stdout, done.stdout + done.stderr
+
+
+def _contents(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/RECORD")}
+
+
+def test_init_of_an_installed_wheel_packs_the_same_wheel(wheel: Path, environment: Path, project: Path) -> None:
+    done = _run(environment, "rtm", "init", "my-job", cwd=project)
+
+    assert 0 == done.returncode, done.stderr
+    assert _contents(wheel) == _contents(project / "my-job/vendor" / wheel.name)
+
+
+def test_init_of_a_checkout_packs_a_wheel_that_installs_the_same(wheel: Path, project: Path) -> None:
+    """The description and the addresses are missing in the metadata, because no installer needs them."""
+    command = [sys.executable, "-m", "spark_rtm", "init", str(project / "my-job")]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    ours, built = _contents(project / "my-job/vendor" / wheel.name), _contents(wheel)
+    fields = ("Name", "Version", "Requires-Python", "Provides-Extra", "Requires-Dist", "License-Expression")
+
+    assert built.keys() == ours.keys()
+    different = {name.rpartition("/")[2] for name in built if built[name] != ours[name]}
+    assert different <= {"METADATA", "WHEEL", "entry_points.txt"}
+    (ours_text, built_text) = (
+        next(text for name, text in content.items() if name.endswith("/METADATA")).decode() for content in (ours, built)
+    )
+    assert _fields(built_text, fields) == _fields(ours_text, fields)
+
+
+def _fields(text: str, names: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    message = email.message_from_string(text)
+    found = {name: message.get_all(name, []) for name in names}
+    found["Requires-Dist"] = [str(Requirement(text)) for text in found["Requires-Dist"]]  # in one notation
+    return [(name, sorted(values)) for name, values in found.items()]
 
 
 def test_wheel_is_the_folder_of_the_checkout(wheel: Path) -> None:
