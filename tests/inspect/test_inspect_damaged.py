@@ -71,3 +71,14 @@ def test_damaged_file_is_named_with_its_remedy(
     assert f"{checkpoint} is damaged: {path} " in err
     assert problem in err
     assert remedy in err
+
+
+def test_state_without_the_description_of_its_operator_is_named(
+    checkpoint: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(checkpoint / "state/0/_stateSchema/default/0_x", "x", STARTED_MS)
+
+    status, out, err = run_inspect(capsys, checkpoint)
+
+    assert (2, "") == (status, out)
+    assert f"{checkpoint} is damaged: state/0/_metadata is missing, so the query cannot start" in err

@@ -155,6 +155,9 @@ def test_starting_offsets_need_kafka(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert (2, "") == (status, out)
     assert "contains no committed Kafka offsets" in err
+    write_checkpoint(tmp_path / "began", 0, planned=1)
+    write(tmp_path / "began/sources/0/0", "\0v1", STARTED_MS)
+    assert (2, "") == run_inspect(capsys, tmp_path / "began", "--as-starting-offsets")[:2]
 
 
 def test_json_matches_its_schema(checkpoint: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,15 @@ def test_standard_input_is_checked_under_its_file_name(
     assert 0 == lint("--stdin-filename", "docs/page.md", "--exclude", "docs")
 
 
+def test_standard_input_has_at_most_two_million_characters(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for size, status in ((2_000_000, 0), (2_000_001, 2)):
+        monkeypatch.setattr("sys.stdin", io.StringIO("#" * size))
+        assert status == lint("--stdin-filename", "job.py")
+    assert "standard input has more than 2,000,000 characters, so nothing was checked" in capsys.readouterr().err
+
+
 def test_fixed_standard_input_goes_to_standard_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,19 @@ def test_trigger_becomes_the_keyword_with_a_duration(wrong: str, right: str) -> 
     assert EVENTS + START.format(UPDATE + right) == corrected(EVENTS + START.format(UPDATE + wrong))
 
 
+@pytest.mark.parametrize(
+    ("interval", "reason"),
+    [
+        ("0 seconds", "is not above zero, so trigger() fails"),
+        ("1 millisecond", "is below the minimum of 5 seconds, so start() fails"),
+    ],
+)
+def test_rejected_interval_has_its_own_reason(interval: str, reason: str) -> None:
+    text = EVENTS + START.format(UPDATE + REAL_TIME.replace("5 minutes", interval))
+
+    assert any(reason in problem.message for problem in lint_text(text, "job.py"))
+
+
 @pytest.mark.parametrize("mode", ['.outputMode("append")', '.outputMode(outputMode="complete")'])
 def test_wrong_output_mode_becomes_update(mode: str) -> None:
     after = corrected(EVENTS + START.format(mode + REAL_TIME))
