@@ -150,7 +150,7 @@ def _killed(query: Query, process: OtherProcess) -> tuple[list[Received], int]:
     trial.send(samples, partition=PARTITION)
     for attempt in range(ATTEMPTS):
         # A stateful query may drop a duplicate sample, so each attempt also sends new records.
-        records = samples + _useful(query, [_renamed(sample, attempt, names) for sample in samples])
+        records = samples + _useful(query, [renamed(sample, attempt, names) for sample in samples])
         expected = 0 if query.is_stateful else len(results_of(query, records))
         batch = _next_batch(query, process)
         trial.received()
@@ -222,7 +222,7 @@ def _useful(query: Query, records: list[Sent]) -> list[Sent]:
     ]
 
 
-def _renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
+def renamed(sample: Sent, attempt: int, kept: set[str]) -> Sent:
     """Return a record with different strings and numbers, except times and strings that the query compares."""
     fields = fields_of(sample)
     if not fields:

@@ -1,8 +1,8 @@
 import pytest
 
-from spark_rtm.prove.checks.restart import compared
+from spark_rtm.prove.checks.restart import compared, renamed
 from spark_rtm.prove.verdicts import GOOD, WRONG
-from spark_rtm.testing.records import Received
+from spark_rtm.testing.records import Received, Sent
 
 A, B = (Received("", None, value, (), 0) for value in (b"a", b"b"))
 
@@ -26,3 +26,10 @@ def test_results_before_and_after_a_kill_are_compared(
 
     assert status == verdict.status
     assert evidence in verdict.evidence
+
+
+def test_new_records_keep_times_truth_values_and_compared_strings() -> None:
+    value = b'{"id": "a", "kind": "sale", "amount": 5, "event_ts": 7, "is_paid": true, "note": null}'
+    changed = b'{"id": "a1", "kind": "sale", "amount": 7, "event_ts": 7, "is_paid": true, "note": null}'
+
+    assert Sent(changed, b"k1") == renamed(Sent(value, b"k"), 1, {"sale"})

@@ -5,6 +5,7 @@ from pyspark.sql.types import StructType
 
 from spark_rtm.prove.records.decoding import CSV, JSON, Decoding
 from spark_rtm.prove.records.hostile import FORM, MISSING, NOTHING, TYPE, hostile_records
+from spark_rtm.prove.records.plan import Comparison
 from spark_rtm.testing.records import Sent
 
 GOOD_RECORD = Sent(b'{"id": "a", "amount": 5, "note": "n"}', b"k")
@@ -52,3 +53,17 @@ def test_hostile_records_change_the_headers_of_a_query_that_reads_them() -> None
 def test_kind_breaks_what_its_reader_loses(value: bytes, decoding: Decoding, kind: str, breaks: str) -> None:
     """A kind is broken if the reader finds no field, a value of a wrong type, or no value for a field."""
     assert breaks == hostile_records(Sent(value), decoding)[kind].breaks
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "expected"),
+    [
+        ("EqualTo", "x", ["x", "xa", ""]),
+        ("In", ("x", "y"), ["x", "y", "xa", ""]),
+        ("Like", "x-*", ["x-", "other"]),
+        ("GreaterThan", 5, [6, 4, 5, 50]),
+        ("EqualTo", True, [True, False]),
+    ],
+)
+def test_values_lie_on_both_sides_of_a_literal(operator: str, value: object, expected: list[object]) -> None:
+    assert expected == Comparison(frozenset("f"), operator, value, is_wanted=True, is_filter=True).sides()
