@@ -119,6 +119,8 @@ def test_pauses_grow_until_the_limit_of_failures_in_the_window() -> None:
     capped = judge(lost[4], lost[:4], Limits(max_failures=99, max_pause_seconds=10))
 
     assert [1, 2, 4, 8, None] == [decision.pause_seconds for decision in decisions(*lost)]
+    reason = f"{lost[4].cause.what}, and this was failure 5 within {LIMITS.window_seconds:g} s"
+    assert Decision(lost[4], reason, None) == decisions(*lost)[4]
     assert [1, 2, 4, 8, 8, 8] == [decision.pause_seconds for decision in rare]
     assert 10 == capped.pause_seconds
 

@@ -163,7 +163,8 @@ def test_leader_keeps_its_lock_until_the_file_is_gone(tmp_path: Path) -> None:
         with pytest.raises(TimeoutError):
             wait_for_lead(second, 1)
         # Both processes close the file before the next check, as if a file server had forgotten the leader.
-        ask(leader, "(standby.lock_path.read_text(), read_in_jvm())")
+        # The file is longer than the name of the next leader, which replaces its content.
+        ask(leader, "(os.truncate(standby.lock_path, 200), standby.lock_path.read_text(), read_in_jvm())")
         wait_for_lead(second)
         assert f"{second.pid}' has locked {path}" in ask(leader, "check()")
 

@@ -1,8 +1,10 @@
+from collections import deque
 from typing import Any
 
 import psycopg
 import pytest
 
+from spark_rtm.sinks.metrics import Metrics
 from spark_rtm.sinks.statement import check_target
 from tests.sinks.helpers import COLUMNS, Table, do, row, sink_of, write
 
@@ -75,3 +77,9 @@ def test_enum_column_accepts_its_own_labels(table: Table) -> None:
 
     assert {"a": (1, "red")} == table.rows()
     do(table.dsn, f'drop type "{table.name}_Color" cascade')
+
+
+def test_percentiles_of_a_hundred_flushes_are_nearest_ranks() -> None:
+    metrics = Metrics(flush_ms=deque(map(float, range(1, 101))))
+
+    assert "flush_ms_p50=50.0 flush_ms_p99=99.0 flush_ms_max=100.0" in metrics.line()

@@ -104,6 +104,7 @@ HISTORIES: dict[str, tuple[list[Event], Codes]] = {
         {"request/r": "accepted", "slot/s": "filled"}
         | {"impression/early": "orphan_impression", "impression/good": "matched"},
     ),
+    "a request is not late at the time of its impression": ([request(), impression(at=T)], FILLED),
     "copies of a sender change no other result": (
         [request(), *(replace(impression(), src=f"topic:0:{n}") for n in range(3))],
         FILLED | {f"duplicate_event/impression/i/{n}": "duplicate_event" for n in (1, 2)},
