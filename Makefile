@@ -89,7 +89,7 @@ export LISTED
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help help-all setup packages quickstart demo chaos prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format clean
+.PHONY: help help-all setup packages quickstart demo chaos prove-examples bench radar services evals generate validate commits site serve wheel job-archive release-check release-files test test-unit check lint format plugin clean
 
 help:
 	@awk -F ':.*## ' -v names=" $(FIRST) " "$$LISTED" $(firstword $(MAKEFILE_LIST))
@@ -239,6 +239,16 @@ lint: $(VENV)/installed-dev ## lint, and check the format, the types and the imp
 format: $(VENV)/installed-dev ## format the code and apply safe fixes
 	$(VENV)/bin/ruff check --fix $(CODE)
 	$(VENV)/bin/ruff format $(CODE)
+
+# An assistant copies the whole folder of a plugin, so the plugin must not be the clone, whose .venv has 1.2 GB.
+plugin: ## write the plugin for coding assistants, which contains neither tests nor .venv, into build/plugin; needs only Python
+	@rm -rf build/plugin build/plugin-copy
+	@sh hooks/python.sh scripts/skills.py install --to build/plugin-copy > /dev/null
+	@mv build/plugin-copy/* build/plugin && rmdir build/plugin-copy
+	@mkdir -p build/plugin/scripts/site/assets
+	@cp -R .claude-plugin .cursor-plugin bin hooks build/plugin
+	@for file in scripts/hook.py scripts/site/assets/logo.svg spark_rtm/__main__.py; do cp "$$file" "build/plugin/$$file"; done
+	@echo "Wrote build/plugin. Pass this folder to your assistant as ADDRESS (references/install.md)."
 
 clean: ## remove .venv, build output and caches; fetched Kafka packages stay in the user's cache
 	rm -rf $(VENV) build dist site .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis

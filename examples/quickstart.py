@@ -70,10 +70,8 @@ def main() -> None:
         stop_completely(spark, *queries)
         spark.stop()
         print("\nLatency is the time from when Kafka appends a record until Kafka appends the result.")
-        print(
-            "Next: run `make demo COMPARE=1` to measure a warm pipeline, "
-            "or `rtm prove job.py:function` to test your own query."
-        )
+        print("Next: `make demo COMPARE=1` measures a warm pipeline.")
+        print("`bin/rtm prove job.py:function` tests your own query.")
 
 
 if __name__ == "__main__":

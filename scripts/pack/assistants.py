@@ -1,9 +1,10 @@
 """
 The coding assistants that `install` supports, and the skills folders of each.
 
-The folders and commands come from the assistants' documentation. The commands for Claude Code 2.1.197, Copilot CLI
-1.0.102 and Gemini CLI 0.61.0 were run on 2026-11-24 with a clone of this repository as ADDRESS. The command for Cursor
-comes from `create-plugin` in github.com/cursor/plugins at 195d9359, and was not run.
+The folders and commands come from the assistants' documentation. The commands for Copilot CLI 1.0.102 and Gemini CLI
+0.61.0 were run on 2026-11-24 with a clone of this repository as ADDRESS, and those for Claude Code 2.1.197 on
+2026-11-29 with `build/plugin`. The folder for Cursor comes from `create-plugin` in github.com/cursor/plugins at
+195d9359, and was not tried.
 
 Codex has no command here. Codex 0.169.0 installs the same plugin, but does not load a skill at the root of a plugin:
 `codex-rs/core-plugins/src/manifest.rs` of github.com/openai/codex at 01b4840b rejects the path `./`.
@@ -63,7 +64,7 @@ ASSISTANTS = {
         project=".cursor/skills",
         project_sign=".cursor",
         source="https://cursor.com/docs/skills read 2026-11-24",
-        commands=(f"git clone ADDRESS ~/.cursor/plugins/local/{PLUGIN.partition('@')[0]}",),
+        commands=(f"cp -R build/plugin ~/.cursor/plugins/local/{PLUGIN.partition('@')[0]}",),
     ),
     "copilot": Assistant(
         name="GitHub Copilot",

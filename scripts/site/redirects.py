@@ -8,6 +8,7 @@ REDIRECTS = {
     "assistants": "install.md#skill",
     "attribution_settings": "attribution.md#flow",
     "concepts": "real_time_mode.md#words",
+    "capacity": "growth.md#estimate-your-query",
     "chaos": "faults.md#what-a-fault-costs",
     "error_finder": "errors.md",
     **dict.fromkeys(
@@ -16,12 +17,13 @@ REDIRECTS = {
     ),
     "lint_prose": "lint_rules.md",
     "aims": "latency.md",
+    "playground": "lint_rules.md#playground",
     "price": "tuning.md",
     "slot_calculator": "cluster_and_slots.md#how-many-slots-does-a-query-need",
     "soak": "faults.md#what-grows-in-hours",
     "workers": "production.md#oss-with-spark-submit",
 }
-"""The new address of each page that was removed from `references/`, keyed by the stem of the removed page."""
+"""The address of each tool in the navigation, and the new address of each removed page, keyed by the page's stem."""
 
 
 def pages(root: Path) -> dict[str, str]:

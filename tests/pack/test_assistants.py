@@ -1,4 +1,5 @@
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 import skills_ref
 from PIL import Image
 
-from scripts.pack import files
+from scripts.pack import files, manifest
 from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, installed
 from scripts.pack.checks.links import check_links
 from scripts.pack.install import stale
@@ -46,6 +47,23 @@ def test_plugin_manifest_has_only_documented_fields(name: str) -> None:
     assert [] == [each for each in entries if set(each) - {"name", "source", "description"}]
     assert [] == [each for each in (content, *entries) if len(each.get("description", "")) > MAX_DESCRIPTION]
     assert [] == [path for path in content.get("skills", []) if not path.startswith("./")]
+
+
+def test_folder_of_the_plugin_is_small_and_complete(copied: Path) -> None:
+    """`make plugin` copies what `install` copies and what the manifests of the plugins name."""
+    (copied / ".venv").mkdir()
+    (copied / ".venv/large").write_bytes(bytes(10_000_000))
+
+    subprocess.run(["make", "plugin"], cwd=copied, capture_output=True, text=True, check=True, timeout=60)
+
+    plugin = copied / "build/plugin"
+    found = {path.relative_to(plugin).as_posix(): path.stat().st_size for path in plugin.rglob("*") if path.is_file()}
+    added = {name for name in found if name.startswith((".claude-plugin/", ".cursor-plugin/", "bin/", "hooks/"))}
+    added |= {"scripts/hook.py", "scripts/site/assets/logo.svg", "spark_rtm/__main__.py", files.MANIFEST}
+    assert {*manifest.read(copied).digests, *added} == found.keys()
+    assert sum(found.values()) < 3_000_000
+    done = subprocess.run([plugin / "bin/rtm", "--version"], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("rtm ")
 
 
 def test_plugin_contains_the_skill_of_the_repository() -> None:

@@ -35,8 +35,8 @@ def test_changed_version_and_address_reach_every_file_that_states_them(copied: P
 
     changed = {path.relative_to(copied).as_posix() for path in generate.write_all(copied)}
 
-    assert {*(name for _, name, _ in PLACES), "manifest.json"} == changed
-    values = {"version": "7.8.9", "site": '"https://a.b/c"', "name": '"spark-real-time-mode"'}
+    assert {*(name for kind, name, _ in PLACES if kind != "name"), "manifest.json"} == changed
+    values = {"version": "7.8.9", "site": '"https://a.b/c"', "name": f'"{project(copied)["name"]}"'}
     assert [] == [name for kind, name, _ in PLACES if values[kind] not in (copied / name).read_text()]
 
 

@@ -8,7 +8,7 @@ from benchmarks.results.format import measured
 from spark_rtm.prove.verdicts import Verdict, summary
 
 PROVE = "references/measured/prove.json"
-COMMAND = "python scripts/skills.py prove examples/alerts/payments_to_flagged.py:payments_to_flagged"
+COMMAND = "rtm prove examples/alerts/payments_to_flagged.py:payments_to_flagged"
 WIDTH = 110
 INDENT = " " * 19
 
