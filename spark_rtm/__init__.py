@@ -4,9 +4,6 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from spark_rtm.moved import MovedModules
-
-sys.meta_path.append(MovedModules())
 __version__ = "0.2.0"
 DOCUMENTATION = ""
 """URL of the documentation site, or an empty string while the site has no address."""

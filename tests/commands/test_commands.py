@@ -17,7 +17,6 @@ from scripts.pack import files
 from scripts.skills import PROGRAM
 from spark_rtm.cli import RTM
 from spark_rtm.command_line import add_arguments, docstrings_of
-from spark_rtm.moved import MOVED
 from spark_rtm.program import Command, Program
 
 FLAGS = Path(__file__).with_name("flags.txt")
@@ -134,15 +133,3 @@ def test_interrupt_ends_a_command_without_a_traceback(words: str, start: str, is
         output, errors = process.communicate(timeout=60)
     assert (b"", []) == (output, [line for line in errors.splitlines() if b"import time:" not in line])
     assert process.returncode in {130, *([-signal.SIGINT] if is_starting else [])}
-
-
-@pytest.mark.parametrize(("old", "new"), MOVED.items())
-def test_old_name_of_a_module_works_with_a_warning(old: str, new: str) -> None:
-    """In a new process, because a module is loaded once. The warning names the line of the caller."""
-    code = f"import {old}\nfrom spark_rtm import {old.rpartition('.')[2]} as short; import {new} as new\n"
-    code += "import sys; print(sys.modules[{old!r}] is short is new)"
-
-    done = subprocess.run([sys.executable, "-c", code.format(old=old)], capture_output=True, text=True, check=True)
-
-    warning = f"<string>:1: DeprecationWarning: {old} is now {new}; version 0.3.0 removes the old name\n"
-    assert ("True\n", warning) == (done.stdout, done.stderr)
