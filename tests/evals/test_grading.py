@@ -21,13 +21,6 @@ RIGHT = {
     "unreachable-broker": ["about 180 seconds (three tries of 60 s)", "roughly three minutes"],
     "databricks-compute": ["Autoscaling, Photon acceleration, spot/preemptible workers"],
 }
-WRONG = {
-    "slots-repartition": ["14", "8 + 6 = 14", "180", "between 8 and 18"],
-    "unreachable-broker": ["60", "1830"],
-    "databricks-compute": ["Photon and autoscaling"],
-    "stream-stream-oss": ["No, it is refused; use a watermark", "Yes: union is not needed"],
-    "too-few-slots-stateless": ["The query fails with an error, because partitions would starve"],
-}
 
 
 def _cases(answers: dict[str, list[str]]) -> list[tuple[str, str]]:
@@ -37,11 +30,6 @@ def _cases(answers: dict[str, list[str]]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("name", "answer"), _cases(RIGHT))
 def test_right_answer_in_other_words_is_right(name: str, answer: str) -> None:
     assert "" == grade(QUESTIONS[name], f"Some thoughts.\n\nANSWER: {answer}").reason
-
-
-@pytest.mark.parametrize(("name", "answer"), _cases(WRONG))
-def test_wrong_answer_in_similar_words_is_wrong(name: str, answer: str) -> None:
-    assert not grade(QUESTIONS[name], f"ANSWER: {answer}").is_right
 
 
 def test_only_the_last_answer_line_counts() -> None:

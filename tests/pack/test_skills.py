@@ -8,7 +8,6 @@ import pytest
 
 from scripts.pack import files
 from scripts.skills import main
-from spark_rtm import __version__
 
 
 def _bare(*arguments: str, root: Path, home: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -36,19 +35,6 @@ def test_old_python_is_named_in_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", code, "lint"], capture_output=True, text=True, check=False, timeout=60)
 
     assert (2, "skills.py: this is Python 3.9; run it with Python 3.11 or newer\n") == (done.returncode, done.stderr)
-
-
-def test_no_command_prints_the_help_and_the_version_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    assert 0 == main([])
-    assert "skills.py install" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
-    assert f"skills.py {__version__}\n" == capsys.readouterr().out
-
-
-def test_wrong_usage_exits_with_status_two(capsys: pytest.CaptureFixture[str]) -> None:
-    assert 2 == main(["lint", "-", "src"])
-    assert "- (standard input) was combined with other paths, so nothing was checked;" in capsys.readouterr().err
 
 
 def test_lint_and_install_run_without_any_package(copied: Path, tmp_path: Path) -> None:

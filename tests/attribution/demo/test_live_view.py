@@ -8,7 +8,7 @@ from rich.text import Text
 
 from examples.attribution.audit.run_log import RunLog, SourceRecord
 from examples.attribution.demo.beside import Beside
-from examples.attribution.demo.live_view import LiveView, sparkline
+from examples.attribution.demo.live_view import LiveView
 from examples.attribution.pacing.rule import CampaignCount, Goal
 from examples.attribution.pacing.throttle import DeliveryThrottle
 from examples.attribution.settings import DemoSettings
@@ -100,21 +100,3 @@ def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], dr
 )
 def test_phase_shows_its_duration_and_reason(seconds: float, draining: bool, phase: str) -> None:
     assert phase in printed(two_records(), terminal=False, seconds=seconds, draining=draining)
-
-
-def test_rate_is_that_of_the_last_seconds() -> None:
-    view = LiveView(Console(file=io.StringIO()))
-    sent, log = SendLog(started_at=time.time(), records=100), two_records()
-    view.start_run(sent, SETTINGS, DeliveryThrottle([]))
-
-    view.rates(log, None, 10)
-    sent.records = 250
-    assert 150 == view.rates(log, None, 11)["sent"]
-    for second in range(12, 18):
-        rates = view.rates(log, None, second)
-
-    assert {0} == set(rates.values())
-
-
-def test_sparkline_has_the_highest_median_of_its_seconds() -> None:
-    assert "▁ █▆" == sparkline({0: 1, 1: 1, 4: 10_000, 5: 2, 7: 1_000}, 8, 4)

@@ -9,26 +9,6 @@ from spark_rtm.measure.cpu import Cpu
 from tests.attribution.demo.reports import report
 
 
-def test_report_has_counts_differences_latencies_and_pauses(capsys: pytest.CaptureFixture[str]) -> None:
-    print_report(report("real-time", 12, ["result x is missing"]))
-
-    text = capsys.readouterr().out
-    for fact in (
-        "filled 1, unfilled 1",
-        "attributed 2, duplicate 1",
-        "2 orders compared with the rule, 1 excluded",
-        "result x is missing",
-        "12",
-        "pauses of kafka_to_events at batch boundaries: 250, 90 ms",
-        "4 rows upserted in 3 commits",
-        "p50 2 p99 5",
-        "CPU use in the measured part of 60 s: 0.90 of 2 cores (Spark 0.80, Kafka 0.10)",
-        "all programs on the machine used 1.20 cores",
-    ):
-        assert fact in text
-    assert ["campaign-0", "10", "11", "1", "40", "s", "1"] in [line.split() for line in text.splitlines()]
-
-
 def test_verdict_names_each_run_and_ends_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
     decoded = Latency("kafka_to_events", 1, 2, 9, 9, 9)
     first = report("real-time", 12, [])

@@ -1,5 +1,3 @@
-from collections import Counter
-
 from benchmarks.chaos.faults import KINDS, plan
 from benchmarks.chaos.parts.driver import DELIVERY_SECONDS
 
@@ -11,17 +9,6 @@ def test_same_seed_repeats_the_plan() -> None:
     assert first == plan(3, 40, dict(reversed(KINDS.items())))
     assert first != plan(4, 40, KINDS)
     assert first[:10] == plan(3, 10, KINDS)
-
-
-def test_each_kind_comes_before_any_kind_comes_twice() -> None:
-    """A run with more faults than kinds repeats no kind early, and each round has a different order."""
-    kinds = sorted(KINDS)[:5]
-
-    names = [fault.kind for fault in plan(1, 12, {name: KINDS[name] for name in kinds})]
-
-    assert kinds == sorted(names[:5]) == sorted(names[5:10])
-    assert {3, 2} == set(Counter(names).values())
-    assert names[:5] != names[5:10]
 
 
 def test_faults_last_as_long_as_their_kind_allows() -> None:

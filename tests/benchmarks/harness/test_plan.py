@@ -1,16 +1,12 @@
-import os
-import signal
-import subprocess
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from benchmarks.harness import plan
-from benchmarks.harness.plan import PlannedRun, foreign_cores, rotate, run_all
+from benchmarks.harness.plan import PlannedRun, rotate, run_all
 from benchmarks.harness.run import Case, baseline_case
-from benchmarks.results.run_result import MAX_FOREIGN_CORES, RunResult, Traffic
+from benchmarks.results.run_result import RunResult, Traffic
 from benchmarks.results.summary import summarize
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
@@ -55,14 +51,3 @@ def test_disturbed_run_is_repeated_and_invalid_if_disturbed_again(
     assert problems == result.problems
     assert lags_ms[:-1] == [numbers["lag_p99_ms"] for numbers in result.late_runs]
     assert len(summarize([result])["late_runs"]) == len(lags_ms) - 1
-
-
-def test_busy_program_uses_cores_that_a_comparison_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "PROBE_SECONDS", 1)
-    # The shell ends at once, so its child belongs to another process.
-    command = "yes > /dev/null 2>&1 & echo $!"
-    started = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True, check=True)
-    try:
-        assert foreign_cores() > MAX_FOREIGN_CORES
-    finally:
-        os.kill(int(started.stdout), signal.SIGKILL)

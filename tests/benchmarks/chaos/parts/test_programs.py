@@ -1,30 +1,7 @@
-import sys
 from pathlib import Path
 
 from benchmarks.chaos.parts.programs import Program
 from spark_rtm.realtime.standby import IS_READY, LEADS
-from tests.helpers import eventually
-
-
-def test_ended_program_is_reported_with_its_error_and_starts_again(tmp_path: Path) -> None:
-    lines: list[str] = []
-    command = [sys.executable, "-c", "raise ConnectionError('no broker')"]
-    follower = Program("follower", command, tmp_path / "log", {}, lines.append)
-
-    def reported(number: int) -> bool:
-        follower.poll()
-        return len(lines) >= number
-
-    follower.start()
-    first = follower.pid
-    eventually(lambda: reported(2), 60, "a second start")
-    second = follower.pid
-    eventually(lambda: reported(3), 60, "a second end")
-    follower.stop()
-
-    ended = "the follower has ended: ConnectionError: no broker"
-    assert first != second
-    assert [ended, "the follower restarts", ended] == lines
 
 
 def test_driver_is_the_program_that_took_over_last(tmp_path: Path) -> None:
