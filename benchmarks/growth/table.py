@@ -1,34 +1,18 @@
 """Render the JSON of `make bench-growth` as tables and an estimate."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from benchmarks.results.format import Block, machine_of, measured, milliseconds, table
-from spark_rtm.commands.capacity import COMMAND, Capacity, Demand, capacity, highest_rate_per_partition
+from spark_rtm.commands.capacity import COMMAND
 
 MEASURED = "references/measured/growth.json"
 
-RATES = (1_000, 10_000, 100_000, 1_000_000)
-MAX_RATE = 1e9
 UNITS = {"busy_cores": "busy cores", "memory_mb": "memory, MB", "state_mb": "state store, MB", "pause_ms": "pause, ms"}
 HEADER = (
     *("run", "CPU s per million records", "busy cores", "memory, MB", "state store in memory / on disk, MB"),
     *("pause, ms", "p50 / p99, ms"),
 )
-
-
-LIMITS: dict[str, Callable[[Capacity, Demand], bool]] = {
-    "more than one source partition is needed": lambda needed, _: needed.partitions > 1,
-    "one core is fully busy": lambda needed, _: needed.busy_cores > 1,
-    "64 cores are fully busy": lambda needed, _: needed.busy_cores > 64,
-    "the pause is longer than 10% of the trigger interval": (
-        lambda needed, demand: needed.pause_ms > 100 * demand.interval_seconds
-    ),
-}
-"""Limits that are reached as the rate grows, each with its condition."""
 
 
 def points(root: Path, dimensions: str) -> str:
@@ -91,48 +75,6 @@ def model(root: Path, _: str) -> str:
     )
 
 
-def million(root: Path, _: str) -> str:
-    """Return a table of the resources at rates up to a million records per second, and a table of the limits."""
-    content = measured(root, MEASURED, COMMAND)
-    of_base = {name: content["base"][name] for name in ("rate", "record_bytes", "keys", "state_keys")}
-    base = Demand(**of_base, interval_seconds=content["conditions"]["interval_seconds"])
-    rows = []
-    for rate in RATES:
-        needed = capacity(content, replace(base, rate=rate))
-        counts = (f"{value:,}" for value in (rate, needed.partitions, needed.slots))
-        sizes = (f"{needed.busy_cores:,.1f}", f"{needed.memory_mb / 1024:,.1f}", f"{needed.pause_ms / 1000:,.2f}")
-        rows.append((*counts, *sizes, f"{needed.replay_records:,.0f}", "no" if needed.outside else "yes"))
-    reached = sorted((at, name) for name in LIMITS if (at := reached_at(content, base, name)))
-    header = ("records/s", "partitions", "slots", "busy cores", "memory, GB", "pause, s", "replay", "in the range")
-    intro = (
-        f"Computed from the cost model with at most {highest_rate_per_partition(content):,g} records/s per source "
-        f"partition, {base.record_bytes:g} bytes per record, {base.keys:,g} keys and a trigger interval of "
-        f'{base.interval_seconds:g} s. Rows with "no" in the last column are beyond the range of the fitted runs.\n'
-    )
-    limits = [(_rate(at), name) for at, name in reached]
-    return "\n".join([intro, table(header, rows), table(("reached at records/s", "limit"), limits)])
-
-
-def reached_at(content: Mapping[str, Any], base: Demand, limit: str) -> float | None:
-    """Return the rate, within one percent, at which a limit is reached, or None if it is above `MAX_RATE`."""
-    low, high = 1.0, MAX_RATE
-
-    def is_reached(rate: float) -> bool:
-        demand = replace(base, rate=rate)
-        return LIMITS[limit](capacity(content, demand), demand)
-
-    if not is_reached(high):
-        return None
-    while high / low > 1.01:
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if is_reached(middle) else (middle, high)
-    return high
-
-
-def _rate(rate: float) -> str:
-    return f"{float(f'{rate:.2g}'):,.0f}"
-
-
 def _optional(value: float | None) -> str:
     return "-" if value is None else milliseconds(value)
 
@@ -141,5 +83,4 @@ BLOCKS: dict[str, Block] = {
     "measured-growth": points,
     "measured-growth-conditions": conditions,
     "measured-growth-model": model,
-    "measured-growth-million": million,
 }

@@ -1,16 +1,12 @@
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.growth.measure import Options, outcome, point_row, problems_of
 from benchmarks.growth.points import Point
-from benchmarks.growth.table import LIMITS, MEASURED, million, reached_at
-from benchmarks.harness.benchmark import write_json
 from benchmarks.results.run_result import RunResult
-from spark_rtm.commands.capacity import Demand, capacity
-from tests.benchmarks.growth.synthetic import content, rows
+from tests.benchmarks.growth.synthetic import rows
 from tests.benchmarks.helpers import run_result
 from tests.benchmarks.results.test_validity import GOOD
 
@@ -73,24 +69,3 @@ def test_only_complete_and_valid_runs_are_published(part: tuple[str, ...], probl
     assert bool(expected) == bool(found.problems)
     assert all(expected in text for text in found.problems)
     assert bool(part) == ("model" not in found.content)
-
-
-def test_million_records_are_computed_from_the_model(tmp_path: Path) -> None:
-    write_json(content(), tmp_path / MEASURED)
-
-    text = million(tmp_path, "")
-
-    needed = capacity(content(), Demand(1_000_000, interval_seconds=7))
-    assert f"| 1,000,000 | {needed.partitions:,} | {needed.slots:,} | {needed.busy_cores:,.1f} |" in text
-    assert 500 == needed.partitions
-    # One partition is measured up to 2,000 records/s.
-    assert f"| 2,000 | {next(iter(LIMITS))} |" in text
-
-
-@pytest.mark.parametrize("name", LIMITS)
-def test_limit_is_not_reached_below_its_rate(name: str) -> None:
-    rate = reached_at(content(), Demand(1_000, interval_seconds=7), name)
-
-    assert rate is not None
-    demands = (Demand(rate * factor, interval_seconds=7) for factor in (0.98, 1.0))
-    assert [False, True] == [LIMITS[name](capacity(content(), demand), demand) for demand in demands]
