@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from examples.alerts.decoding import decode, route
+from examples.alerts.decoding import decode, newest, route
 from examples.alerts.job import Job
 
 LOGS = (
@@ -19,6 +19,13 @@ LOGS = (
     .add("message", "string", nullable=False)
 )
 """One log line. The job searches only `message` for personal data, and drops fields that are not in this schema."""
+
+OWNERS = StructType().add("to", "string")
+"""
+The value of a record in `log-owners`: the e-mail address of the service's owner. The key of the record is the service.
+
+The alert of a service without a readable owner has no `to`, so `notify` sends the alert to the operators.
+"""
 
 EMAIL = r"([A-Za-z0-9._%+-]{1,64}+@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})"
 # The patterns for cards and IBANs are lookaheads, so digits directly before a card number or an IBAN cannot hide the
@@ -36,11 +43,12 @@ MAX_LEAKS = 100
 """Maximum number of matches. A message with more matches is withheld, because masking it would take too long."""
 
 
-def logs_to_leaks(logs: DataFrame) -> DataFrame:
+def logs_to_leaks(logs: DataFrame, owners: DataFrame) -> DataFrame:
     """
-    Convert Kafka source rows of log lines to Kafka sink rows: two for a line with a leak, one for any other line.
+    Convert Kafka source rows of log lines and owners to Kafka sink rows: two for a line with a leak, else one.
 
-    An alert contains the service, the kinds of data joined by commas, and the number of distinct matches.
+    An alert contains the service, the kinds of data joined by commas, the number of distinct matches, and the owner's
+    address.
     """
     service, level, message = (F.col(f"record.{name}") for name in LOGS.names)
     checks = {"bad_service": ~service.rlike(SERVICE), "bad_level": ~level.isin(*LEVELS)}
@@ -49,9 +57,11 @@ def logs_to_leaks(logs: DataFrame) -> DataFrame:
     both, one = F.array(F.lit("logs-masked"), F.lit("leaks")), F.array(F.lit("logs-masked"))
     masked = F.to_json(F.struct(service, level, _masked(message).alias("message")))
     kinds = F.array_join(F.array_sort(F.array_distinct("found.kind")), ",").alias("kinds")
-    alert = F.to_json(F.struct(service, kinds, F.size("found").alias("leaks")))
+    alert = F.to_json(F.struct(service, kinds, F.size("found").alias("leaks"), "owner.to"))
+    table = F.broadcast(newest(owners, OWNERS, "owner"))
+    owned = decoded.join(table, service == F.col("owner_key"), "left")
     return route(
-        decoded.withColumn("to", F.explode(F.when(leaking, both).otherwise(one))),
+        owned.withColumn("to", F.explode(F.when(leaking, both).otherwise(one))),
         "logs-rejected",
         key=service,
         value=F.when(F.col("to") == "leaks", alert).otherwise(masked),
@@ -91,7 +101,7 @@ def _name_of(leak: Column) -> Column:
 
 JOB = Job(
     logs_to_leaks,
-    "Find personal data in log lines: logs -> leaks (alerts without the data) and logs-masked.",
-    reads=("logs",),
+    "Find personal data in log lines: logs + log-owners -> leaks (alerts without the data) and logs-masked.",
+    reads=("logs", "log-owners"),
     writes=("leaks", "logs-masked", "logs-rejected"),
 )

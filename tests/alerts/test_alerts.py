@@ -145,14 +145,21 @@ def logins() -> Case:
 
 
 def logs() -> Case:
-    written = []
+    written: list[tuple[str, str, dict[str, Any]]] = []
     for masked, kinds, leaks in LINES.values():
         written.append(("logs-masked", "checkout", {**LOG, "message": masked}))
         if kinds:
-            written.append(("leaks", "checkout", {"service": "checkout", "kinds": kinds, "leaks": leaks}))
+            alert = {"service": "checkout", "kinds": kinds, "leaks": leaks, "to": "shop@owner.example"}
+            written.append(("leaks", "checkout", alert))
+    for unowned in ("search", "billing"):
+        written.append(("logs-masked", unowned, {**LOG, "service": unowned, "message": "[email]"}))
+        written.append(("leaks", unowned, {"service": unowned, "kinds": "email", "leaks": 1}))
     return Case(
         logs_to_leaks.JOB,
-        [encoded(LOG, message=line, user="ann@b.nl") for line in LINES],
+        [
+            *(encoded(LOG, message=line, user="ann@b.nl") for line in LINES),
+            *(encoded(LOG, service=unowned, message="a@b.nl") for unowned in ("search", "billing")),
+        ],
         written,
         {
             "wrong_type": encoded(LOG, message={"a": 1}),
@@ -160,6 +167,12 @@ def logs() -> Case:
             "missing:message": encoded(LOG, message=None),
             "bad_service": encoded(LOG, service="card-4111"),
             "bad_level": encoded(LOG, level="ann"),
+        },
+        {
+            "owners": [
+                *((b"checkout", encoded({"to": to + "@owner.example"})) for to in ("old", "shop")),
+                (b"billing", b"{bad"),
+            ]
         },
     )
 
