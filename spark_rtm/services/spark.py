@@ -60,8 +60,8 @@ CONFS = {
     # This setting halves the pause between batches on a local disk. On HDFS or an object store, omit it and measure the
     # pause.
     "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILE_MANAGER,
-    # Real-time mode requires the next two settings, and the third is recommended. Micro-batch queries use all three,
-    # because real-time mode cannot resume from a checkpoint that was written with the defaults.
+    # Real-time mode sets the next three settings by default. They are set here for micro-batch queries, because
+    # real-time mode cannot resume from a checkpoint without the first two.
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE_PROVIDER,
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
