@@ -61,7 +61,8 @@ def traffic(options: Options) -> Iterator[tuple[str, bytes, bytes]]:
     Yield the topic, key and value of each record.
 
     Of ten transactions, six have one to three acknowledgements, half of which arrive before the request. Two have no
-    acknowledgement, one has no request, and one is sent twice. One record cannot be decoded.
+    acknowledgement, one has no request, and one is sent twice. Two more records are rejected: one cannot be decoded,
+    and one has no id.
     """
     chance = random.Random(options.seed)
     for number in range(options.transactions):
@@ -73,6 +74,7 @@ def traffic(options: Options) -> Iterator[tuple[str, bytes, bytes]]:
         for topic, identity in records:
             yield topic, name.encode(), json.dumps({"transaction_id": name, "id": identity}).encode()
     yield ACKS, b"bad", b"{"
+    yield ACKS, b"t0", b'{"transaction_id": "t0"}'
 
 
 def start(

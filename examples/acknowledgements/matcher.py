@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
+from spark_rtm.realtime.decoding import headers
 from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 from spark_rtm.realtime.python_state import TICK, transform_with_state, with_ticks
 from spark_rtm.services.scala import scala_object
@@ -21,12 +22,15 @@ from spark_rtm.services.scala import scala_object
 REQUESTS, ACKS, TICKS, MATCHES, REJECTED = "requests", "acks", "ticks", "matches", "rejected"
 RECORD = "transaction_id string, id string"
 """The JSON value of a request and of an acknowledgement. `id` is unique within its topic."""
-RESULT = "transaction_id string, request_id string, ack_id string, status string, key binary, value binary"
+RESULT = (
+    "transaction_id string, request_id string, ack_id string, status string, key binary, value binary, reason string"
+)
 """
 A result. `status` is `matched`, `unanswered` (no acknowledgement in time), `orphan` (no request in time) or `rejected`.
 
-Only a rejected record has `key` and `value`, which are those of the source record.
+Only a rejected record has `reason`, and `key` and `value`, which are those of the source record.
 """
+MAX_ID = 100
 Result = tuple[str, str | None, str | None, str]
 """The transaction, request, acknowledgement and status of a result."""
 SCALA = Path(__file__).with_suffix(".scala")
@@ -46,13 +50,18 @@ class Matcher(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: D102, N802, N803
         for row in rows:
-            if row.kind == "rejected":
-                yield _result(status=row.kind, key=row.key, value=row.value)
+            # An exception would end the query, and a restart would read the same row again. `try` contains only code
+            # that does not use state: an error of the state store must end the query.
+            try:
+                record_id = checked_id(row)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with the row
+                reason = f"{type(error).__name__}: {error}"
+                yield _result(status="rejected", key=row.key, value=row.value, reason=reason)
                 continue
             # One timer per key: only the first row sets it, and `handleExpiredTimer` clears all state of the key.
             if not self._request.exists() and not self._waiting.exists():
                 self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + self._wait_ms)
-            yield from (self._requested if row.kind == REQUESTS else self._acknowledged)(key[0], row.id)
+            yield from (self._requested if row.kind == REQUESTS else self._acknowledged)(key[0], record_id)
 
     def _requested(self, key: str, request_id: str) -> Iterator[Row]:
         if self._request.exists():
@@ -89,23 +98,30 @@ def _result(
     status: str = "",
     key: bytes | None = None,
     value: bytes | None = None,
+    reason: str | None = None,
 ) -> Row:
-    names = ("transaction_id", "request_id", "ack_id", "status", "key", "value")
-    return Row(*names)(transaction_id, request_id, ack_id, status, key, value)
+    names = ("transaction_id", "request_id", "ack_id", "status", "key", "value", "reason")
+    return Row(*names)(transaction_id, request_id, ack_id, status, key, value, reason)
+
+
+def checked_id(row: Row) -> str:
+    """Return the id of the record. Raise an exception if the record has none."""
+    if not row.transaction_id:
+        raise ValueError(f"no transaction_id of 1 to {MAX_ID} characters")
+    if not row.id or len(row.id) > MAX_ID:
+        raise ValueError(f"no id of 1 to {MAX_ID} characters")
+    return str(row.id)
 
 
 def arrivals_of(records: DataFrame, prefix: str = "") -> DataFrame:
-    """Decode Kafka source rows of both topics. A record without both ids gets the kind `rejected`."""
+    """Decode Kafka source rows of both topics. A record that cannot be decoded gets an empty transaction id."""
     text = F.when(F.length("value") <= MAX_RECORD_BYTES, F.col("value").cast("string"))
     record = F.from_json(text, RECORD)
-    is_valid = F.coalesce(F.length("record.transaction_id").between(1, 100), F.lit(False)) & F.coalesce(
-        F.length("record.id").between(1, 100), F.lit(False)
-    )
-    decoded = records.withColumn("record", record)
-    return decoded.select(
-        # A rejected row does not use state, so its key can have any value.
-        F.when(is_valid, F.col("record.transaction_id")).otherwise("").alias("transaction_id"),
-        F.when(is_valid, F.substring("topic", len(prefix) + 1, 100)).otherwise("rejected").alias("kind"),
+    transaction = F.col("record.transaction_id")
+    return records.withColumn("record", record).select(
+        # The processor rejects an empty key without using its state.
+        F.when(F.length(transaction) <= MAX_ID, transaction).otherwise("").alias("transaction_id"),
+        F.substring("topic", len(prefix) + 1, 100).alias("kind"),
         F.col("record.id").alias("id"),
         *("key", "value"),
     )
@@ -137,6 +153,7 @@ def sink_rows_of(results: DataFrame, prefix: str = "") -> DataFrame:
         F.when(is_rejected, F.col("key")).otherwise(record_id.cast("binary")).alias("key"),
         F.when(is_rejected, F.col("value")).otherwise(value.cast("binary")).alias("value"),
         F.when(is_rejected, prefix + REJECTED).otherwise(prefix + MATCHES).alias("topic"),
+        F.when(is_rejected, headers(reason=F.col("reason"))).alias("headers"),
     )
 
 
@@ -160,4 +177,5 @@ def _ids(values: Iterable[bytes | None]) -> Iterator[tuple[str, str]]:
             transaction, identity = record["transaction_id"], record["id"]
         except (ValueError, TypeError, KeyError):
             continue
-        yield transaction, identity
+        if identity:
+            yield transaction, identity

@@ -4,12 +4,13 @@ package acknowledgements
 import java.time.Duration
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.sql.streaming._
+import scala.util.{Failure, Success, Try}
 
-/** A request or acknowledgement. A tick has no `kind`, and a record that could not be decoded has the kind `rejected`. */
+/** A request or acknowledgement. A tick has no `kind`. */
 case class Arrival(transaction_id: String, kind: String, id: String, key: Array[Byte], value: Array[Byte])
 /** The output of a key: a pair, an unanswered request, an orphaned acknowledgement, or a rejected record. */
-case class Result(
-    transaction_id: String, request_id: String, ack_id: String, status: String, key: Array[Byte], value: Array[Byte])
+case class Result(transaction_id: String, request_id: String, ack_id: String, status: String,
+    key: Array[Byte] = null, value: Array[Byte] = null, reason: String = null)
 case class Request(id: String, answered: Boolean)
 
 class Matcher(waitMs: Long) extends StatefulProcessor[String, Arrival, Result] {
@@ -24,15 +25,16 @@ class Matcher(waitMs: Long) extends StatefulProcessor[String, Arrival, Result] {
   }
 
   override def handleInputRows(key: String, rows: Iterator[Arrival], timers: TimerValues): Iterator[Result] =
-    rows.flatMap { row =>
-      row.kind match {
-        case null => Nil
-        case "rejected" => Seq(Result(null, null, null, row.kind, row.key, row.value))
-        case kind =>
+    rows.filter(_.kind != null).flatMap { row =>
+      // An exception would end the query, and a restart would read the same row again. `Try` contains only code that
+      // does not use state: an error of the state store must end the query.
+      Try(Matcher.checkedId(row)) match {
+        case Failure(error) => Seq(Result(null, null, null, "rejected", row.key, row.value, error.toString))
+        case Success(id) =>
           // One timer per key: only the first row sets it, and `handleExpiredTimer` clears all state of the key.
           if (!request.exists() && !waiting.exists())
             getHandle.registerTimer(timers.getCurrentProcessingTimeInMs() + waitMs)
-          if (kind == "requests") requested(key, row.id) else acknowledged(key, row.id)
+          if (row.kind == "requests") requested(key, id) else acknowledged(key, id)
       }
     }
 
@@ -57,18 +59,25 @@ class Matcher(waitMs: Long) extends StatefulProcessor[String, Arrival, Result] {
 
   override def handleExpiredTimer(key: String, timers: TimerValues, timer: ExpiredTimerInfo): Iterator[Result] = {
     val unanswered = Option.when(request.exists())(request.get()).filterNot(_.answered)
-      .map(found => Result(key, found.id, null, "unanswered", null, null))
-    val orphans = waiting.get().map(Result(key, null, _, "orphan", null, null)).toSeq
+      .map(found => Result(key, found.id, null, "unanswered"))
+    val orphans = waiting.get().map(Result(key, null, _, "orphan")).toSeq
     request.clear()
     waiting.clear()
     unanswered.iterator ++ orphans
   }
 
   private def pair(key: String, requestId: String, ackId: String): Result =
-    Result(key, requestId, ackId, "matched", null, null)
+    Result(key, requestId, ackId, "matched")
 }
 
 object Matcher {
+  /** Return the id of the record. Throw an exception if the record has none. */
+  def checkedId(row: Arrival): String = {
+    require(row.transaction_id.nonEmpty, "no transaction_id of 1 to 100 characters")
+    require(row.id != null && row.id.nonEmpty && row.id.length <= 100, "no id of 1 to 100 characters")
+    row.id
+  }
+
   def of(arrivals: DataFrame, waitMs: Long): DataFrame =
     arrivals.as(Encoders.product[Arrival]).groupByKey(_.transaction_id)(Encoders.STRING)
       .transformWithState(new Matcher(waitMs), TimeMode.ProcessingTime, OutputMode.Append)(Encoders.product[Result])

@@ -20,6 +20,8 @@ from pyspark.sql.streaming.stateful_processor import TimerValues
 from examples.acknowledgements.__main__ import Options, results_in, send, start, traffic
 from examples.acknowledgements.matcher import (
     ACKS,
+    MATCHES,
+    REJECTED,
     REQUESTS,
     RESULT,
     SCALA,
@@ -30,11 +32,17 @@ from examples.acknowledgements.matcher import (
     replay,
 )
 from scripts.pack.files import ROOT
+from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.kafka.ticks import ticking
 from spark_rtm.realtime.python_state import transform_with_state
 from spark_rtm.realtime.queries import stop_completely, wait_until
+from spark_rtm.testing.records import received
 
 OPTIONS = Options(transactions=20, wait_ms=6_000)
+REJECTS = [
+    (b"{", "no transaction_id of 1 to 100 characters"),
+    (b'{"transaction_id": "t0"}', "no id of 1 to 100 characters"),
+]
 MODES: dict[str, dict[str, str]] = {
     "real-time": {"realTime": "5 seconds"},
     "micro-batch": {"processingTime": "1 second"},
@@ -83,11 +91,18 @@ def run(
     return expected, results_in(kafka, prefix), query
 
 
+def rejected_in(kafka: str, query: StreamingQuery) -> list[tuple[bytes, str]]:
+    """Return the value of each rejected record, and the end of its reason."""
+    records = map(received, read_topic(kafka, query.name.removesuffix(MATCHES) + REJECTED))
+    found = [(record.value or b"", dict(record.headers)["reason"] or b"") for record in records]
+    return sorted((value, reason.decode().rpartition(": ")[2]) for value, reason in found)
+
+
 def one_row_per_call(folder: Path) -> Callable[..., DataFrame]:
     """Return the Scala processor, changed to handle only the first row of each call."""
     source = folder / "faulty.scala"
     text = SCALA.read_text().replace("package acknowledgements", "package faulty")
-    source.write_text(text.replace("rows.flatMap", "rows.take(1).flatMap"))
+    source.write_text(text.replace("rows.filter", "rows.take(1).filter"))
     return partial(matches_in_scala, wait_ms=OPTIONS.wait_ms, source=source, name="faulty.Matcher")
 
 
@@ -135,12 +150,14 @@ class TestEngine:
 
         assert expected == found
         assert (0, 0) == state_of(query)
+        assert REJECTS == rejected_in(kafka, query)
 
     def test_python_processor_equals_the_replay_and_leaves_no_state(self, spark: SparkSession, kafka: str) -> None:
         expected, found, query = run(spark, kafka, in_python(Matcher(OPTIONS.wait_ms)))
 
         assert expected == found
         assert (0, 0) == state_of(query)
+        assert REJECTS == rejected_in(kafka, query)
 
     def test_faults_that_only_state_and_timers_show_are_noticed(self, spark: SparkSession, kafka: str) -> None:
         """Acknowledgements without a request stay in the state forever, or each row leaves a timer."""
