@@ -6,6 +6,7 @@ from typing import Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_rtm.realtime.queries import stop_completely, wait_until
 from tests.helpers import end_offset, kafka_rows, new_topic, produce, start_to_kafka, texts_of
@@ -78,15 +79,21 @@ SHAPES: dict[str, Callable[[DataFrame], DataFrame]] = {
         "value", F.when(rows.value == "b", F.raise_error(F.lit("b"))).otherwise("a")
     ),
     "through Python": lambda rows: rows.withColumn("value", F.udf(str.upper)("value")),
-    "foreachBatch": lambda rows: rows,
 }
+SINKS: dict[str, Callable[[DataStreamWriter, Path], DataStreamWriter]] = {
+    "foreachBatch": lambda writer, _: writer.foreachBatch(lambda rows, _: rows.foreach(print)),
+    "foreach": lambda writer, _: writer.foreach(print),
+    "console": lambda writer, _: writer.format("console"),
+    "files": lambda writer, folder: writer.format("parquet").option("path", str(folder / "files")),
+}
+"""Sinks other than Kafka, each with the job's checkpoint folder as its second argument."""
 
 
 def stream_of(job: ModeJob) -> DataFrame:
     records = job.rows(startingOffsets=job.starting_offsets)
     stream = records.select(F.lit("all").alias("key"), F.col("value").cast("string"))
     for shape in job.shapes:
-        stream = SHAPES[shape](stream)
+        stream = stream if shape in SINKS else SHAPES[shape](stream)
     return stream
 
 
@@ -94,8 +101,9 @@ def start(job: ModeJob, mode: Mode, interval: str = "2 seconds") -> StreamingQue
     """Start a job; `interval` is the commit interval of continuous mode, real-time mode and async progress tracking."""
     writer = stream_of(job).writeStream.outputMode(job.output_mode).option("checkpointLocation", str(job.checkpoint))
     writer = writer.queryName(mode)
-    if "foreachBatch" in job.shapes:
-        writer = writer.foreachBatch(lambda rows, _: rows.foreach(print))
+    sink = next((SINKS[shape] for shape in job.shapes if shape in SINKS), None)
+    if sink:
+        writer = sink(writer, job.checkpoint)
     else:
         writer = writer.format("kafka").option("kafka.bootstrap.servers", job.kafka).option("topic", job.target)
     match mode:

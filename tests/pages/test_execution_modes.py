@@ -6,7 +6,7 @@ from pyspark.errors import PySparkException
 
 from spark_rtm.realtime.proof import plan_of_query
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
-from tests.pages.jobs import Mode, ModeJob, newest_entry, run_until, send, start, written
+from tests.pages.jobs import SINKS, Mode, ModeJob, newest_entry, run_until, send, start, written
 
 pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -27,9 +27,7 @@ def refusal(job: ModeJob, mode: Mode) -> str:
     send(job, "a")
     try:
         query = start(job, mode)
-        wait_until(
-            lambda: query.lastProgress if "foreachBatch" in job.shapes else written(job), 60, "a record", [query]
-        )
+        wait_until(lambda: query.lastProgress if {*SINKS} & {*job.shapes} else written(job), 60, "a record", [query])
     except (PySparkException, QueryFailedError) as error:
         return str(error)
     query.stop()
@@ -38,14 +36,17 @@ def refusal(job: ModeJob, mode: Mode) -> str:
 
 COMBINED = ("repartitioned", "timed", "through Python")
 NOT_ALLOWED = "STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"
-NO_STATE_WITH_ASYNC = "does not support async progress tracking"
+NOT_ASYNC = "does not support async progress tracking"
 CASES: list[tuple[Mode, tuple[str, ...], str, str]] = [
     ("micro-batch", COMBINED, "append", ""),
     ("micro-batch", ("counted",), "update", ""),
     ("micro-batch", ("foreachBatch",), "update", ""),
     ("async progress", COMBINED, "append", ""),
-    ("async progress", ("counted",), "update", NO_STATE_WITH_ASYNC),
-    ("async progress", ("foreachBatch",), "update", NO_STATE_WITH_ASYNC),
+    ("async progress", ("counted",), "update", NOT_ASYNC),
+    ("async progress", ("foreachBatch",), "update", NOT_ASYNC),
+    ("async progress", ("foreach",), "append", ""),
+    ("async progress", ("console",), "append", ""),
+    ("async progress", ("files",), "append", NOT_ASYNC),
     ("continuous", ("through Python",), "append", ""),
     ("continuous", ("counted",), "update", "does not support Aggregate"),
     ("continuous", ("repartitioned",), "update", "does not support Repartition"),
