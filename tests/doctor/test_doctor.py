@@ -1,0 +1,384 @@
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from scripts.pack import files
+from spark_rtm.cli import main
+from spark_rtm.doctor import Options, kafka
+from spark_rtm.doctor.command import settings_of
+from spark_rtm.doctor.job import checkpoints, slots
+from spark_rtm.doctor.machine import PYSPARK, connector
+from spark_rtm.realtime.login import certificate_login, password_login
+from tests.inspect.files import write_checkpoint
+
+STRANGER = 54321
+"""A user that owns no files."""
+SECRET = 'not-to-be-printed"\\'
+PINNED = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("KAFKA_") or name in {"CHECKPOINTS", "SPARK_MASTER"}]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
+
+
+def results(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, list[tuple[str, str]]]]:
+    """Run the command, and return its status and the status and text of each check's results."""
+    status = main(["doctor", *map(str, arguments), "--json"])
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in json.loads(capsys.readouterr().out):
+        found.setdefault(row["check"], []).append((row["status"], f"{row['text']}; {row['remedy']}"))
+    return status, found
+
+
+@contextmanager
+def other_user() -> Iterator[None]:
+    """Give up the rights of root in the block."""
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(STRANGER)
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1_000_000_000)
+
+
+BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda _: None, "does not exist"),
+    "folder": (Path.mkdir, "is not a file"),
+    "pipe": (os.mkfifo, "is not a file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "is not a file"),
+    "no access": (lambda path: path.touch(0), "cannot be read (Permission denied)"),
+    "1 GB": (sparse, "more than 1,000,000 bytes"),
+    "latin-1": (lambda path: path.write_bytes(b"# \xe9"), "cannot be read (it is not encoded in UTF-8)"),
+    "Python": (lambda path: path.write_text(f"\n# comment\nimport os\npassword = '{SECRET}'\n"), "line 3 of "),
+    "name": (lambda path: path.write_text(f"kafka.x=1\npassword={SECRET}\n"), "line 2 of "),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_file_without_options_is_a_usage_error(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write, reason = BAD_FILES[kind]
+    write(tmp_path / "job.properties")
+
+    with other_user() if kind == "no access" else nullcontext():
+        status = main(["doctor", str(tmp_path / "job.properties")])
+
+    output, errors = capsys.readouterr()
+    assert (2, "", 1) == (status, output, len(errors.splitlines()))
+    assert (True, True, False) == (reason in errors, "nothing was checked" in errors, SECRET in errors), errors
+
+
+def test_options_come_from_files_in_three_forms_and_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file overrides the environment, and a later file an earlier one. Names of Java's client get the prefix."""
+    for name in ("KAFKA_BOOTSTRAP_SERVERS", "CHECKPOINTS", "KAFKA_USER", "KAFKA_TRUSTSTORE"):
+        monkeypatch.setenv(name, f"{name} value")
+    monkeypatch.setenv("KAFKA_PASSWORD", SECRET)
+    (tmp_path / "a").write_text("! of Java\nsasl.mechanism : PLAIN\n\nspark.master  local[4]\nsubscribe=a, b\n")
+    (tmp_path / "b").write_text("\ufeffkafka.bootstrap.servers = b:9092\r\nspark.master=local[8]\r\nspark.empty\r\n")
+
+    given = settings_of([tmp_path / "a", tmp_path / "b"])
+
+    login = password_login("SCRAM-SHA-512", "KAFKA_USER value", SECRET, truststore="KAFKA_TRUSTSTORE value")
+    expected = {"kafka.bootstrap.servers": "b:9092", "checkpointLocation": "CHECKPOINTS value", **login}
+    expected |= {"kafka.sasl.mechanism": "PLAIN", "spark.master": "local[8]", "subscribe": "a, b", "spark.empty": ""}
+    assert expected == given
+
+
+BARE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from spark_rtm.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.mark.parametrize(
+    ("java", "found"),
+    [
+        (None, "JAVA_HOME and PATH contain none"),
+        ("echo 'openjdk version \"11.0.2\"' >&2", "java from PATH is Java 11.0.2"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "java from PATH is Java 8.0"),
+        ("exit 1", "java from PATH is no Java that runs"),
+    ],
+    ids=["no Java", "Java 11", "Java 8", "broken Java"],
+)
+def test_python_alone_suffices_to_report_what_is_missing(tmp_path: Path, java: str | None, found: str) -> None:
+    """Python has no packages, so PySpark, the Kafka client and Java are problems with remedies."""
+    if java:
+        (tmp_path / "java").write_text(f"#!/bin/sh\n{java}\n")
+        (tmp_path / "java").chmod(0o755)
+    command = [sys.executable, "-I", "-S", "-B", "-c", BARE, str(files.ROOT), "doctor"]
+    environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+    problems = [line[12:].split()[0] for line in done.stdout.splitlines() if line.startswith("problem ")]
+    assert (1, "", ["java", "pyspark", "kafka"]) == (done.returncode, done.stderr, problems)
+    assert found in done.stdout
+    assert f"pip install pyspark=={PYSPARK}\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "text"),
+    [
+        ("4.1.2", "problem", "PySpark 4.1.2 does not have realTime in the trigger"),
+        ("4.2.0", "problem", "PySpark 4.2.0 does not have stateful queries in real-time mode"),
+        (PYSPARK, "fine", f"PySpark {PYSPARK}; "),
+        ("4.4.0.dev1", "fine", f"(rtm is tested with {PYSPARK})"),
+    ],
+)
+def test_pyspark_of_this_python_is_checked(
+    version: str,
+    status: str,
+    text: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    info = tmp_path / f"pyspark-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: pyspark\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    _, found = results(capsys)
+
+    assert (status, True) == (found["pyspark"][0][0], text in found["pyspark"][0][1]), found["pyspark"]
+
+
+def test_versions_are_those_of_the_project() -> None:
+    extras = tomllib.loads((files.ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+    assert [f"pyspark=={PYSPARK}"] == extras["spark"]
+    assert PINNED in connector({}).remedy
+
+
+@pytest.mark.parametrize(
+    ("packages", "status", "text"),
+    [
+        (f"a:b:1,{PINNED}", "fine", "spark-sql-kafka-0-10_2.13:4.2.0"),
+        (PINNED.replace("4.2.0", "4.1.0"), "problem", "older than the trigger realTime"),
+        (PINNED.replace("4.2.0", "4.3.0"), "problem", "was not published"),
+        (PINNED.replace("2.13", "2.12"), "problem", "is for Scala 2.12, so Spark 4 cannot load it"),
+        ("org.apache.spark:spark-avro_2.13:4.2.0", "not checked", "names no Kafka connector"),
+    ],
+)
+def test_connector_fits_spark(packages: str, status: str, text: str) -> None:
+    found = connector({"spark.jars.packages": packages})
+
+    assert (status, True) == (found.status, text in found.text)
+
+
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+
+
+@pytest.mark.parametrize(
+    ("version", "config", "expected"),
+    [
+        (
+            "18.1",
+            f"{FLAG} true",
+            [("fine", "18.1"), ("fine", "is true"), ("fine", "in 0 settings")],
+        ),
+        ("16.3", f"{FLAG} false", [("problem", "has no real-time mode"), ("problem", "restart the cluster")]),
+        ("client.4.9", "spark.databricks.photon.enabled true", [("problem", "serverless"), ("problem", "is not true")]),
+        ("17.3", "", [("fine", "17.3"), ("not checked", "spark.conf.get"), ("not checked", "no settings")]),
+    ],
+)
+def test_cluster_of_databricks_is_checked(
+    version: str,
+    config: str,
+    expected: list[tuple[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """FILE contains the cluster's Spark config in the form of its page, NAME VALUE."""
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", version)
+    (tmp_path / "conf").write_text(config)
+
+    status, found = results(capsys, tmp_path / "conf")
+
+    rows = [*found["runtime"], *found["flag"], *found["settings"]]
+    assert [(one, True) for one, _ in expected] == [
+        (state, text in shown) for (state, shown), (_, text) in zip(rows, expected, strict=False)
+    ], rows
+    assert (status, found.keys() & {"java", "pyspark"}) == (int("problem" in dict(rows)), set())
+    assert ("Photon is on" in str(found["settings"])) == ("photon" in config)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("spark.sql.streaming.stateStore.checkpointFormatVersion=1", "SQL_CONFIGURATION_NOT_SUPPORTED"),
+        ("spark.shuffle.manager=org.apache.spark.MultiShuffleManager", "is obsolete"),
+        ("spark.sql.streaming.stateStor.providerClass=x'; SET y = \"1", "does not exist, so Spark ignores it"),
+    ],
+)
+def test_settings_are_checked_with_the_rules_of_the_linter(
+    setting: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "conf").write_text(f"spark.master=local[2]\nspark.hadoop.fs.s3a.secret.key={SECRET}\n{setting}\n")
+
+    status, found = results(capsys, tmp_path / "conf")
+
+    assert (1, ["problem"]) == (status, [state for state, _ in found["settings"]])
+    assert (True, False) == (text in found["settings"][0][1], SECRET in str(found))
+
+
+@pytest.mark.parametrize(
+    ("given", "stages", "status", "text"),
+    [
+        ({"spark.master": "local[4]"}, 0, "fine", "4 task slots for 3 source partitions"),
+        ({"spark.master": "local[2]"}, 0, "problem", "needs 3 task slots (3 source partitions), but only 2 exist"),
+        ({"spark.master": "local"}, 0, "problem", "only 1 exist"),
+        ({"spark.master": "local[8]"}, 1, "problem", "needs 203 task slots"),
+        ({"spark.master": "local[8]", "spark.sql.shuffle.partitions": "2"}, 2, "fine", "2 x 2 shuffle partitions"),
+        ({"spark.executor.instances": "2", "spark.executor.cores": "1"}, 0, "problem", "only 2 exist"),
+        ({"spark.master": "k8s://host"}, 0, "not checked", "spark.master does not state the slots"),
+    ],
+)
+def test_slots_are_compared_with_partitions(given: dict[str, str], stages: int, status: str, text: str) -> None:
+    found = slots(Options(stateful_stages=stages), given, {"clicks": 3})
+
+    assert (status, True) == (found.status, text in found.text), found
+    assert "not checked" == slots(Options(available=9), given, {}).status
+
+
+def unwritable(path: Path) -> None:
+    write_checkpoint(path)
+    path.parent.chmod(0o755)
+    for each in path.rglob("*"):
+        each.chmod(0o555 if each.is_dir() else 0o444)
+
+
+CHECKPOINTS: dict[str, tuple[Callable[[Path], object], list[tuple[str, str]]]] = {
+    "new": (lambda _: None, [("fine", "does not exist yet and can be written")]),
+    "empty": (Path.mkdir, [("fine", "is empty and can be written")]),
+    "good": (write_checkpoint, [("fine", "batch 2 is committed, and a real-time query resumes")]),
+    "two": (
+        lambda path: [write_checkpoint(path / "a"), write_checkpoint(path / "b", version=1)],
+        [("fine", "a: batch 2 is committed"), ("problem", "CHECKPOINT_FORMAT_V1_NOT_SUPPORTED")],
+    ),
+    "file": (lambda path: path.write_text(""), [("problem", "is a file, so no query can create the checkpoint")]),
+    "below a file": (lambda path: path.parent.joinpath("file").write_text(""), [("problem", "file is a file")]),
+    "damaged": (
+        lambda path: write_checkpoint(path).joinpath("offsets/2").write_text("v1\n"),
+        [("problem", "offsets/2")],
+    ),
+    "unwritable": (unwritable, [("problem", "this user cannot write to ")]),
+    "unreadable": (lambda path: path.mkdir(0), [("problem", "Permission denied")]),
+}
+
+
+@pytest.mark.parametrize("kind", CHECKPOINTS)
+def test_checkpoint_is_read_and_can_be_written(kind: str, tmp_path: Path) -> None:
+    write, expected = CHECKPOINTS[kind]
+    write(tmp_path / "job")
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+
+    with other_user() if kind.startswith("un") else nullcontext():
+        found = list(checkpoints(str(tmp_path / ("file/job" if kind == "below a file" else "job"))))
+
+    assert [(status, True) for status, _ in expected] == [
+        (result.status, text in f"{result.text}; {result.remedy}")
+        for result, (_, text) in zip(found, expected, strict=True)
+    ], found
+
+
+PASSWORD = {"kafka.bootstrap.servers": "a:1", **password_login("PLAIN", "me", SECRET)}
+JAAS = "kafka.sasl.jaas.config"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (PASSWORD | {JAAS: f"x required username=me password='{SECRET[:-1]}' ;"}, ""),
+        (PASSWORD | {JAAS: f'x required username="{SECRET[:-2]}";'}, "contains no user or no password"),
+        (PASSWORD | {"kafka.sasl.mechanism": "AWS_MSK_IAM"}, "cannot log in with AWS_MSK_IAM"),
+        (PASSWORD | {"kafka.ssl.truststore.location": "/a.jks"}, "because its type is not PEM"),
+        (PASSWORD | certificate_login("/missing.pem"), "the keystore '/missing.pem' is not a file"),
+    ],
+    ids=["other quotes", "no password", "other mechanism", "JKS", "missing file"],
+)
+def test_login_is_translated_for_the_client_or_its_problem_is_named(options: dict[str, str], problem: str) -> None:
+    """Options of the C client's names; no message contains the password."""
+    if not problem:
+        properties = kafka.client_properties(options)
+        assert ("me", SECRET[:-1]) == (properties["sasl.username"], properties["sasl.password"])
+        assert SECRET == kafka.client_properties(PASSWORD)["sasl.password"]
+        return
+    with pytest.raises((ValueError, kafka.UncheckedError), match=problem) as caught:
+        kafka.client_properties(options)
+    assert SECRET[:-2] not in str(caught.value)
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """A server that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("servers", "reason"),
+    [
+        ("127.0.0.1:1", "Connection refused"),
+        ("no-such-host.invalid:9092", "Failed to resolve 'no-such-host.invalid:9092'"),
+        ("silent", "the server does not answer, or it requires TLS"),
+        (",", "the server does not answer"),
+    ],
+)
+def test_unreachable_server_is_a_problem_within_the_deadline(
+    servers: str, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(kafka, "LOGIN_SECONDS", 1.0)
+    with silent_server() as address:
+        monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", servers.replace("silent", address))
+        status, found = results(capsys)
+
+    assert (1, "problem", True) == (status, found["kafka"][0][0], reason in found["kafka"][0][1]), found["kafka"]
+    assert "not checked" == found["slots"][0][0]
+
+
+def test_ctrl_c_ends_the_wait_without_a_traceback() -> None:
+    """The results of earlier checks are already printed."""
+    with silent_server() as address:
+        environment = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": address}
+        command = [sys.executable, "-m", "spark_rtm", "doctor"]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, cwd=files.ROOT, env=environment, stdout=pipe, stderr=pipe, text=True) as process:
+            assert process.stdout
+            assert any("settings" in line for line in process.stdout)
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=30)
+
+    assert (130, "", "") == (process.returncode, output, errors)
+
+
+def test_terminal_gets_colors_and_every_reader_a_summary(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    main(["doctor", "--checkpoint", "/dev/null/a\x1b[2J"])
+
+    output = capsys.readouterr().out
+    assert re.search(r"^\x1b\[31mproblem     \x1b\[0mcheckpoint  .*\\x1b\[2J", output, re.MULTILINE)
+    assert output.endswith(" fine, 1 problem, 4 not checked\n")
