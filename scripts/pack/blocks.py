@@ -1,6 +1,5 @@
 """Render the generated parts of pages, such as the list of pages, the lint rules and the benchmark tables."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from spark_rtm.lint.rules.rule import LABELS
 
 Maker = Callable[[Path, str], str]
 ERRORS = "errors_"
-CONNECT = "scripts/pack/tables/connect.json"
-"""The behavior over Spark Connect of each function in `realtime` that uses Spark. A test verifies this file."""
 
 
 def router(root: Path, _: str) -> str:
@@ -61,16 +58,6 @@ def lint_index(_: Path, __: str) -> str:
     return table(("severity", "engine", "rules"), [(*kind, ", ".join(names)) for kind, names in sorted(groups.items())])
 
 
-def connect_table(root: Path, _: str) -> str:
-    """Return a table of the functions of `realtime` that run over Spark Connect, and of those that do not."""
-    rows: dict[str, tuple[list[str], list[str]]] = {}
-    for name, outcome in json.loads((root / CONNECT).read_text(encoding="utf-8")).items():
-        module, _, function = name.partition(".")
-        rows.setdefault(module, ([], []))[outcome != "runs"].append(f"`{function}`")
-    header = ("module", "also over Spark Connect", "only in a classic session")
-    return table(header, [(f"`{name}`", *(", ".join(each) or "-" for each in both)) for name, both in rows.items()])
-
-
 BLOCKS: dict[str, Maker] = {
     **registry.BLOCKS,
     "measured-demo": demo.comparison,
@@ -79,7 +66,6 @@ BLOCKS: dict[str, Maker] = {
     "router": router,
     "assistants": assistant_folders,
     "commands": commands_table,
-    "connect": connect_table,
     "lint-index": lint_index,
     "verified": verified.verified,
     "notices-packages": notices.packages_table,
