@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from job import PARTITIONS, REJECTS, SOURCE, TARGET
 from spark_rtm.kafka.consumer import consumer_from_start
 from spark_rtm.services import LocalKafka, new_folder, running
 from spark_rtm.services.java import filter_stderr
+from spark_rtm.testing.records import received
 
 ORDERS = ('{"order_id": "A-1", "amount_cents": 2500}', '{"order_id": "A-2", "amount_cents": 250000}', "{broken")
 
@@ -29,6 +31,7 @@ def main() -> None:
                 assert job.stdout
                 print(job.stdout.readline(), end="", flush=True)
                 follow(servers, job)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # `uv run` repeats Ctrl-C
             print("Stopping the job and the broker ...", flush=True)
             job.wait()
     sys.exit(job.returncode)
@@ -44,8 +47,10 @@ def follow(servers: str, job: subprocess.Popen[str]) -> None:
         while not (result := consumer.poll(0.1)):
             if job.poll() is not None:
                 return
-        latency_ms = result.timestamp()[1] - sent[-1].timestamp()[1]
-        print(f"{latency_ms:>6,} ms  {order} -> {result.topic()} {(result.value() or b'').decode()}", flush=True)
+        record = received(result)
+        text = dict(record.headers).get("reason") or record.value or b""
+        latency_ms = record.appended_ms - sent[-1].timestamp()[1]
+        print(f"{latency_ms:>6,} ms  {order} -> {result.topic()}: {text.decode()}", flush=True)
         time.sleep(1)
 
 
