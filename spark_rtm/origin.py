@@ -2,7 +2,7 @@
 
 import json
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -10,14 +10,20 @@ NAME = "spark-real-time-mode"
 """Name of the wheel."""
 
 
-@cache
-def address() -> str:
-    """Return the URL of the folder, wheel or Git commit that was installed, or an empty string if it is unknown."""
+def installed() -> Distribution | None:
+    """Return the installed distribution to which this package belongs, or None in a folder that was not installed."""
     try:
         found = distribution(NAME)
     except PackageNotFoundError:
-        return ""
-    if Path(str(found.locate_file("spark_rtm"))).resolve() != Path(__file__).resolve().parent:
+        return None
+    return found if Path(str(found.locate_file("spark_rtm"))).resolve() == Path(__file__).resolve().parent else None
+
+
+@cache
+def address() -> str:
+    """Return the URL of the folder, wheel or Git commit that was installed, or an empty string if it is unknown."""
+    found = installed()
+    if not found:
         return ""
     content = json.loads(found.read_text("direct_url.json") or "{}")
     if source := content.get("vcs_info"):

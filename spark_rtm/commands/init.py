@@ -12,12 +12,10 @@ import os
 import re
 import shutil
 import signal
-import tomllib
 import zipfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree import ElementTree
@@ -144,8 +142,11 @@ def packed() -> Wheel:
 
 def _info_of_checkout(root: Path) -> dict[str, bytes]:
     """Return the wheel's metadata files, written from a checkout's `pyproject.toml`, or nothing outside a checkout."""
+    import tomllib  # noqa: PLC0415 - other commands need not wait for it
+
     path = root / "pyproject.toml"
-    project: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))["project"] if path.is_file() else {}
+    content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    project = content.get("project", {})
     if project.get("name") != DISTRIBUTION:
         return {}
     lines = ["Metadata-Version: 2.4", f"Name: {DISTRIBUTION}", f"Version: {project['version']}"]
@@ -167,18 +168,16 @@ def _info_of_checkout(root: Path) -> dict[str, bytes]:
 
 def _info_of_installation() -> dict[str, bytes]:
     """Return the metadata files of the installed wheel, without those that describe the installation itself."""
-    try:
-        installed = distribution(DISTRIBUTION)
-        files = installed.files or []
-    except PackageNotFoundError:
-        files = []
-    if not files or Path(str(installed.locate_file(PACKAGE.name))).resolve() != PACKAGE.resolve():
+    from spark_rtm.origin import installed  # noqa: PLC0415 - slow to import
+
+    found = installed()
+    if found is None:
         raise UsageError(
             f"{PACKAGE} is neither a clone nor an installed wheel, so its requirements are unknown and the project "
             "would have nothing to install; run `rtm init` of a clone (`bin/rtm init NAME`) or of an installed wheel"
         )
     ours = re.compile(r"[^/]+\.dist-info/(METADATA|WHEEL|entry_points\.txt|licenses/.+)")
-    matches = {file: ours.fullmatch(file.as_posix()) for file in files}
+    matches = {file: ours.fullmatch(file.as_posix()) for file in found.files or []}
     return {match[1]: file.read_binary() for file, match in matches.items() if match}
 
 
