@@ -22,6 +22,8 @@ PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v[\d.]+\n")
 SCHEMAS = {"action.yml": "github-actions", ".github/dependabot.yml": "dependabot"}
 SCHEMAS |= {f".github/workflows/{path.name}": "github-workflows" for path in WORKFLOWS}
 SCHEMAS |= {"CITATION.cff": "citation-file-format"}
+OF_A_NEW_PROJECT = "spark_rtm/commands/template/test.yml"
+SCHEMAS |= {OF_A_NEW_PROJECT: "github-workflows"}
 
 
 @pytest.fixture
@@ -198,7 +200,7 @@ def test_file_follows_its_public_schema(path: str) -> None:
 
 def test_actions_are_pinned_by_commit_and_permissions_are_minimal() -> None:
     """A tag can be moved to other code; the token of our workflow can only read."""
-    for path in (*WORKFLOWS, ROOT / "action.yml"):
+    for path in (*WORKFLOWS, ROOT / "action.yml", ROOT / OF_A_NEW_PROJECT):
         assert len(PINNED.findall(path.read_text())) == len(re.findall(r"uses:", path.read_text()))
         assert "secrets." not in path.read_text()
     page = (ROOT / "references/install.md").read_text()
