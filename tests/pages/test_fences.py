@@ -26,7 +26,7 @@ from tests.pages.secured import secured_examples
 pytestmark = pytest.mark.spark
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf", "rtm"}
-PROGRAMS |= {"uvx", "claude", "python3"}
+PROGRAMS |= {"uv", "uvx", "claude", "python3"}
 HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?\n\2\n", re.DOTALL)
 """The text of a file that a command writes; tests/testing/test_plugin.py runs the block with its files."""
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
