@@ -27,8 +27,6 @@ pytestmark = pytest.mark.spark
 
 PROGRAMS = {"spark-submit", "make", "python", "pip", "git", "cd", "export", "curl", "mkdir", "cat", "printf", "rtm"}
 PROGRAMS |= {"uv", "uvx", "claude", "python3"}
-HERE_DOCUMENT = re.compile(r"(<<'(\w+)')\n.*?\n\2\n", re.DOTALL)
-"""The text of a file that a command writes; tests/testing/test_plugin.py runs the block with its files."""
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
 
 
@@ -129,7 +127,7 @@ def test_fence_in_another_language_is_valid(example: Example, tmp_path: Path) ->
 
 def _check_shell(example: Example, _: Path) -> None:
     """`validate` checks targets of make and modules."""
-    code = HERE_DOCUMENT.sub(r"\1\n", example.fence.code.replace("\\\n", " "))
+    code = example.fence.code.replace("\\\n", " ")
     lines = [shlex.split(line, comments=True) for line in code.splitlines()]
     commands = [found for words in lines if (found := [word for word in words if not ASSIGNMENT.match(word)])]
     scripts = [words for words in commands if words[0] == "python" and words[1].endswith(".py")]
