@@ -29,6 +29,8 @@ def password_login(
     """
     if not user or not password:
         raise ValueError(f"user {user!r} or its password is empty, so the brokers would reject the login; set both")
+    if mechanism not in MODULES:
+        raise ValueError(f"mechanism {mechanism!r} has no login with a password; use {', '.join(MODULES)}")
     module = f"{client}.common.security.{MODULES[mechanism]}"
     jaas = f"{module} required username={_quoted(user)} password={_quoted(password)};"
     login = {"security.protocol": "SASL_SSL", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}

@@ -244,9 +244,16 @@ def test_login_module_of_the_other_engine_is_not_found(spark: SparkSession) -> N
             loader.loadClass(path.replace(OSS_CLIENT, DATABRICKS_CLIENT))
 
 
-def test_empty_password_is_refused_before_the_start() -> None:
-    with pytest.raises(ValueError, match="user '' or its password is empty") as refused:
-        password_login("PLAIN", "", PASSWORD)
+@pytest.mark.parametrize(
+    ("mechanism", "user", "reason"),
+    [
+        ("PLAIN", "", "user '' or its password is empty"),
+        ("scram", USER, "mechanism 'scram' has no login .* use PLAIN, S"),
+    ],
+)
+def test_incomplete_login_is_refused_before_the_start(mechanism: str, user: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        password_login(mechanism, user, PASSWORD)
 
     assert PASSWORD not in str(refused.value)
 
