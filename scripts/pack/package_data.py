@@ -5,30 +5,41 @@ The data comes from the pages and measurements, which the wheel does not contain
 
 - a fence with `{raises="CONDITION"}` below the quoted message
 - a row of a table with a column `message` or `condition` on an error page
-- a condition in other prose of an error page, which is quoted above its explanation or named in a sentence
+- a condition or class in other prose of an error page, which is quoted above its explanation or named in a sentence
 - a row of a table of symptoms or changes on another page
 - a row of the table of conditions that exist only on Databricks
+- a family in `tables/error_search.json`: conditions and classes that a section explains without naming them
+
+A description of a problem is compared with the titles, the texts and the keywords of the sections of all pages. The
+keywords in `error_search.json` are words that people use, but the page does not.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from scripts.pack import files
 from scripts.pack.tables import overview
 from spark_rtm.commands import capacity
-from spark_rtm.commands.errors import NAME, KnownError
 from spark_rtm.text import markdown
+from spark_rtm.text.explanations import NAME, KnownError, Section, stems
 
 DATABRICKS_PAGE = "references/errors_on_databricks.md"
 FAMILY = "STREAMING_REAL_TIME_MODE"
+SEARCH = "scripts/pack/tables/error_search.json"
 OSS, DATABRICKS = "OSS 4.3.0", "Databricks, according to its documentation"
 QUOTED = re.compile(r"^> `+ ?(?P<message>.+?) ?`+$")
 CONDITION = re.compile(r"`((?!PYSPARK_)[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)*)`")
+_LINK = r"\[[^\]]+\](?:\((?:\.\./(?:tests|benchmarks)|http)[^()]*\)|\[[^\]]*\])?"
+EVIDENCE = re.compile(rf" \({_LINK}(?:, (?:{_LINK}|(?:read|page of) [\d-]+))*\)(?!\()")
+"""Pattern for parentheses that contain only links to tests and sources."""
+CLASS = re.compile(r"`((?:\w+\.)*[A-Z]\w*(?:Exception|Error))`")
 SYMPTOMS = ("you see", "change", "growing phase")
 """The titles of the first column in tables of symptoms or changes, which contain no messages."""
 MESSAGES = ("message", "symptom")
@@ -55,7 +66,9 @@ def known_errors(root: Path) -> list[KnownError]:
     known = {name for entry in result for name in (entry.condition, *entry.messages, *entry.names)}
     for path in (path for path in files.references(root) if path.stem.startswith("errors")):
         result += [entry for entry in _named(path) if entry.condition not in known]
-    return result
+    more = _search(root)["messages"]
+    result = [replace(entry, messages=(*entry.messages, *more.get(entry.condition, ()))) for entry in result]
+    return [*result, *families(root)]
 
 
 def _is_known(entry: KnownError, known: set[str], quoted: str) -> bool:
@@ -63,13 +76,75 @@ def _is_known(entry: KnownError, known: set[str], quoted: str) -> bool:
 
 
 def errors_json(root: Path) -> str:
-    """Return the errors as JSON for `rtm errors`."""
-    return json.dumps([asdict(each) for each in plain_errors(root)], indent=1, ensure_ascii=False) + "\n"
+    """Return the errors, sections and synonyms as JSON for `rtm errors`, with one error or section per line."""
+    parts = (("errors", plain_errors(root)), ("sections", sections(root)))
+    texts = [(name, ",\n".join(json.dumps(asdict(each), ensure_ascii=False) for each in part)) for name, part in parts]
+    content = [f'"{name}": [\n{text}\n]' for name, text in texts]
+    return "{" + ", ".join([*content, f'"synonyms": {json.dumps(synonyms(root))}']) + "}\n"
+
+
+def synonyms(root: Path) -> dict[str, list[str]]:
+    """Return the other stems of each group that contains a stem."""
+    found: dict[str, list[str]] = {}
+    for group in ([*dict.fromkeys(stems(words))] for words in _search(root)["synonyms"]):
+        for stem in group:
+            found.setdefault(stem, []).extend(other for other in group if other != stem)
+    return {stem: sorted(set(others)) for stem, others in sorted(found.items())}
+
+
+def _search(root: Path) -> Any:
+    path = root / SEARCH
+    return (
+        json.loads(path.read_text(encoding="utf-8"))
+        if path.is_file()
+        else {"families": [], "messages": {}, "synonyms": [], "keywords": {}}
+    )
 
 
 def plain_errors(root: Path) -> list[KnownError]:
     """Return all explained errors, with each fix as plain text."""
     return [replace(each, fix=" ".join(plain(each.fix, each.page).split())) for each in known_errors(root)]
+
+
+def families(root: Path) -> Iterator[KnownError]:
+    """Yield the families of errors that a section explains without naming them."""
+    titles = {section.page: section.title for section in sections(root)}
+    for each in _search(root)["families"]:
+        page = f"references/{each['page']}"
+        messages = tuple(each.get("messages", ()))
+        yield KnownError(each["title"], OSS, titles[page], page, messages, each["fix"], each["pattern"])
+
+
+def sections(root: Path) -> list[Section]:
+    """Return the sections of all pages."""
+    keywords = _search(root)["keywords"]
+    return [section for path in files.references(root) for section in _sections(path, keywords)]
+
+
+def _sections(path: Path, keywords: dict[str, str]) -> Iterator[Section]:
+    text = path.read_text(encoding="utf-8")
+    lines, headings = markdown.prose(text), markdown.headings(text)
+    cells = {line: row for table in markdown.tables(text) for line, row in table.rows}
+    skipped = re.compile(r"<!--|Sections:|\[[^\]]+\]: |\| ?--")
+    for heading, following in zip(headings, [*headings[1:], None], strict=True):
+        numbers = range(heading.line + 1, following.line if following else len(lines) + 1)
+        body = [number for number in numbers if lines[number - 1] and not skipped.match(lines[number - 1])]
+        place = f"references/{path.name}" + (f"#{heading.anchor}" if heading.level > 1 else "")
+        prose = [lines[number - 1] for number in body if number not in cells]
+        rows = [cells[number] for number in body if number in cells]
+        words = keywords.get(place.removeprefix("references/"), "")
+        head = Counter(dict.fromkeys(stems(words), 3))
+        head += Counter(stems(headings[0].title)) + Counter(stems(heading.title) * 4)
+        count = Counter(stem for row in rows for stem in stems(plain(" ".join(row[:1] + row[:-1]), place)))
+        count += Counter(stem for line in prose for stem in stems(plain(line, place)))
+        lead = next((line for line in prose if line[0] not in ">|*-#"), "")
+        yield Section(
+            heading.title,
+            place,
+            " ".join(plain(lead, place).split()),
+            dict(sorted(head.items())),
+            dict(sorted(count.items())),
+        )
 
 
 def plain(text: str, page: str) -> str:
@@ -84,6 +159,7 @@ def plain(text: str, page: str) -> str:
             target = f"references/{target}"
         return f"{link['text']} ({target.removeprefix('../')})"
 
+    text = EVIDENCE.sub("", text)
     text = re.sub(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)[^)]*\)", place, text)
     return re.sub(r"\[([^\]]+)\]\[[^\]]*\]|(?<![\w`])\*([^*]+)\*|`+ ?([^`]+?) ?`+", r"\1\2\3", text)
 
@@ -157,7 +233,7 @@ def _named(path: Path) -> Iterator[KnownError]:
             continue
         quote = QUOTED.match(line)
         section = _section(text, number)
-        for name in CONDITION.findall(line):
+        for name in dict.fromkeys(CONDITION.findall(line) + CLASS.findall(line)):
             if fix := _after(lines, number) if quote else line:
                 yield KnownError(name, engine, section.title, _place(path, section), (), fix.strip())
 

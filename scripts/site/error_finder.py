@@ -2,35 +2,55 @@
 
 import json
 import re
+from dataclasses import asdict
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import markdown as renderer
 
 from scripts.pack import files
-from scripts.pack.package_data import known_errors, plain_errors
+from scripts.pack.package_data import known_errors, plain_errors, sections, synonyms
 from scripts.site import tree
 from spark_rtm.commands import errors
+from spark_rtm.text import explanations
 
-SETTINGS = {
-    "maxFound": errors.MAX_FOUND,
-    "messagePoints": errors.MESSAGE_POINTS,
-    "maxDistance": errors.MAX_DISTANCE,
-    "maxGap": errors.MAX_GAP,
-    "unknownWeight": errors.UNKNOWN_WEIGHT,
-    "minShare": errors.MIN_SHARE,
-    "trace": errors.TRACE.pattern,
-    "common": sorted(errors.COMMON),
-    "wrappers": sorted(errors.WRAPPERS),
+_NUMBERS = {
+    errors: "MAX_FOUND MESSAGE_POINTS FAMILY_POINTS MAX_DISTANCE MAX_GAP MAX_TRIES MAX_NAME MAX_WORDS MIN_SHARED",
+    explanations: "CLASS_POINTS SYNONYM_WEIGHT SATURATION LENGTH_WEIGHT BODY_WEIGHT UNKNOWN_WEIGHT MIN_SHARE "
+    "PAGE_WEIGHT",
 }
+_PATTERNS = {errors: "TOKEN LIBRARY_CLASS SQLSTATE PACKAGES TRACE", explanations: "NAME WORD"}
+_LISTS = {errors: "MARKS WEAK COMMON_CLASSES", explanations: "COMMON WRAPPERS"}
 _LINK = re.compile(r'href="(?!https?:)(?P<file>[^"#]*)(?P<anchor>#[^"]*)?"')
 _ALLOWED_TAG = re.compile(r'</?(?:p|code|em|strong|ul|ol|li)>|<a href="(?:https?://[^"]*|[\w./#-]*)">|</a>')
 
 
+def settings() -> dict[str, Any]:
+    """Return the numbers, patterns and lists of the search by their names in JavaScript, such as `maxFound`."""
+    found: dict[str, Any] = {}
+    for module in (errors, explanations):
+        for group, change in (
+            (_NUMBERS, lambda value: value),
+            (_PATTERNS, lambda value: value.pattern),
+            (_LISTS, sorted),
+        ):
+            for name in group[module].split():
+                found[re.sub(r"_(\w)", lambda match: match[1].upper(), name.lower())] = change(getattr(module, name))
+    return found
+
+
 def data(root: Path) -> str:
-    """Return the errors and the settings of the search as JSON that can be embedded safely in a script element."""
-    content = {"errors": entries(root), "words": errors.words(), "settings": SETTINGS}
+    """Return the errors, sections and settings of the search as JSON that is safe in a script element."""
+    pages = [asdict(each) | {"condition": each.title, "engine": errors.ANY_ENGINE} for each in sections(root)]
+    for page in pages:
+        page |= {"link": _link(page["page"]), "fix": f"<p>{escape(page.pop('lead'))}</p>"}
+    content = {"errors": entries(root), "sections": pages, "synonyms": synonyms(root), "settings": settings()}
     return json.dumps(content, ensure_ascii=False).replace("</", "<\\/")
+
+
+def _link(page: str) -> str:
+    return page.removeprefix("references/").replace(".md", ".html")
 
 
 def entries(root: Path) -> list[dict[str, Any]]:
@@ -40,12 +60,15 @@ def entries(root: Path) -> list[dict[str, Any]]:
             "condition": each.condition,
             "engine": each.engine,
             "title": each.title,
-            "link": each.page.removeprefix("references/").replace(".md", ".html"),
+            "page": each.page,
+            "link": _link(each.page),
             "fix": _rendered(Path(each.page.partition("#")[0]).stem, each.fix),
             "names": each.names,
             "points": each.points,
-            "parts": each.parts,
+            "parts": [[parts, sorted(whole)] for parts, whole in each.parts],
             "identifiers": plain.identifiers,
+            "family": each.family,
+            "stems": sorted(plain.stems),
         }
         for each, plain in zip(known_errors(root), plain_errors(root), strict=True)
     ]

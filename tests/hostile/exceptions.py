@@ -8,7 +8,7 @@ RNG = random.Random(f"{SEED} exceptions")
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 LOG = "2026-11-28 12:00:00 INFO org.example.Job: worker w{0} has read {1} records of partition p{0} in {2} ms\n"
 NAMES = [name for each in known() for name in each.names]
-PARTS = [parts for each in known() for parts in each.parts if len(parts) > 1]
+PARTS = [parts for each in known() for parts, _ in each.parts if len(parts) > 1]
 """The parts of the messages with placeholders."""
 TEXTS: dict[str, str | bytes] = {
     "log": "".join(LOG.format(n, n * 7 % 9973, n % 977) for n in range(700)),
@@ -27,6 +27,8 @@ TEXTS: dict[str, str | bytes] = {
     "control letters": "[\x1b[2J_A] \x07\r" * 1000,
     "brackets": "[A" * 900_000,
     "empty": "",
+    "names of packages": "org.apache.kafka.common.errors." * 60_000,
+    "states": "SQLSTATE " * 200_000,
     **{f"beginning of message {number}": (" ".join(parts[:-1]) + " ") * 20_000 for number, parts in enumerate(PARTS)},
 }
 ARGUMENTS = ["", "\udcff", "\x1b[2J", "a" * 100_000, "[" * 50_000, "-", "é \u202e"]

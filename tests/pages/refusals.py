@@ -8,8 +8,8 @@ import pyspark
 from pyspark.errors.error_classes import ERROR_CLASSES_MAP
 
 from scripts.pack import files
-from spark_rtm.commands.errors import PLACEHOLDER
 from spark_rtm.text import markdown
+from spark_rtm.text.explanations import PLACEHOLDER
 from tests.pages.examples import EXAMPLES, Example
 
 PAGES = sorted((files.ROOT / "references").glob("errors*.md"))

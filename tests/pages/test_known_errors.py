@@ -11,8 +11,9 @@ from scripts.pack import files
 from scripts.pack.checks.evidence import claims
 from scripts.pack.package_data import CONDITION
 from spark_rtm.cli import main
-from spark_rtm.commands.errors import NAME, KnownError, find, known
+from spark_rtm.commands.errors import MAX_GAP, MAX_TRIES, find, known
 from spark_rtm.text import markdown
+from spark_rtm.text.explanations import NAME, KnownError
 from tests.pages.refusals import quotes
 
 TEXTS = json.loads(Path(__file__).with_name("known_errors.json").read_text(encoding="utf-8"))
@@ -30,27 +31,13 @@ CHANGED = [
     ("production.md", "Processing new data", "Processing available data"),
     ("debugging.md", "not present in metadata", "is not known here"),
 ]
-DESCRIPTIONS = {
-    "Multiple streaming queries are concurrently using file:/checkpoints/clicks": "CONCURRENT_STREAM_LOG_UPDATE",
-    "the topic was deleted and created again": "OffsetOutOfRangeException",
-    "two applications on one checkpoint": "CONCURRENT_STREAM_LOG_UPDATE",
-    "rolling update started a second pod": "CONCURRENT_STREAM_LOG_UPDATE",
-    "killed during the first commit": "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",
-    "I changed the grouping columns": "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
-    "I added an aggregate": "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
-    "stateful operator was removed": "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
-    "the metadata file is missing": "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
-    "edited the offsets log, checksum": "ChecksumException",
-    "state file is damaged": "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
-    "class path without the connector's dependencies": "NoClassDefFoundError",
-    "executors run another Python than the driver": "PYTHON_VERSION_MISMATCH",
-    "disk is full": "No space left on device",
-    "executor died, memory limit of the container": "ExecutorLostFailure",
-    "idle connections of a gateway": "ms has passed since batch creation",
-    "changed the number of shuffle partitions": "spark.sql.shuffle.partitions",
-    "results are repeated after a restart": "repeated results end where a restart or a stop() happened",
-    "offsets moved at a failover": "OffsetOutOfRangeException",
+PHRASES, EXCEPTIONS = Path(__file__).with_name("searches.txt").read_text(encoding="utf-8").split("\n----\n")
+SEARCHES = {
+    "phrases": [line.split(" = ") for line in PHRASES.splitlines() if not line.startswith("#")],
+    "exceptions": [case.split("\n", 1)[::-1] for case in EXCEPTIONS.removeprefix("@@ ").split("\n@@ ")],
 }
+"""Texts, each with the sections that answer it."""
+CLASS = re.compile(r"`((?:\w+\.)*[A-Z]\w*(?:Exception|Error))`")
 
 # Spark wraps most failures and logs further lines around them.
 TRACE = """pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query [id = 3f, runId = 9c]
@@ -72,7 +59,7 @@ UNUSUAL = [
 
 
 def trace_of(each: KnownError) -> str:
-    message = re.sub(r"<\w+>", "MyThing", "".join(each.messages))
+    message = re.sub(r"<\w+>", "MyThing", " ".join(each.messages))
     is_class = any(letter.islower() for letter in each.condition)
     failure = f"java.lang.{each.condition}: {message}" if is_class else f"[{each.condition}] {message}"
     return TRACE.format(failure=failure)
@@ -89,24 +76,51 @@ def test_text_leads_to_its_cause(text: dict[str, str]) -> None:
     assert any(all(part in fix for part in text["words"].lower().split(" … ")) for fix in explained), found
 
 
-def test_each_condition_on_an_error_page_is_found_first() -> None:
-    """A condition may stand in a fence, a table, a quote or a sentence."""
-    pages = [path for path in files.references(files.ROOT) if path.stem.startswith("errors")]
-    named = {name for path in pages for name in CONDITION.findall(path.read_text(encoding="utf-8"))} - NO_CONDITIONS
+def test_each_name_on_an_error_page_is_found_first() -> None:
+    """A condition or class may stand in a fence, a table, a quote or a sentence."""
+    texts = [
+        path.read_text(encoding="utf-8") for path in files.references(files.ROOT) if path.stem.startswith("errors")
+    ]
+    named = {name for text in texts for name in CONDITION.findall(text) + CLASS.findall(text)} - NO_CONDITIONS
 
-    assert len(named) > 40
+    assert len(named) > 60
     first = {name: find(name)[0] for name in named}
     assert [] == [name for name, each in first.items() if name not in (each.condition, *each.names, *each.messages)]
 
 
-@pytest.mark.parametrize(("words", "condition"), DESCRIPTIONS.items())
-def test_description_leads_to_its_cause(words: str, condition: str) -> None:
-    assert condition in [each.condition for each in find(words)]
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_search_leads_to_its_section(kind: str) -> None:
+    """At most one text of ten leads nowhere, and at most two lead to a wrong section."""
+    wrong: list[tuple[str, str]] = []
+    nowhere: list[tuple[str, str]] = []
+    for text, wanted in SEARCHES[kind]:
+        found = find(text)
+        place = found[0].page.removeprefix("references/") if found else "none"
+        if place not in wanted.split():
+            (wrong if found else nowhere).append((text, place))
+
+    assert len(SEARCHES[kind]) >= 60
+    assert len(wrong) <= 2, wrong
+    assert len(wrong + nowhere) <= 6, nowhere
+
+
+def test_exception_is_found_in_the_middle_of_a_long_log() -> None:
+    log = "".join(LOG.format(n % 6, n % 10, n, n * 7) for n in range(8000))
+
+    found = find(f"{log}Caused by: org.apache.kafka.common.errors.RecordTooLargeException: 2 MB\n{log}")
+    assert ["RecordTooLargeException"] == [each.condition for each in found]
+
+
+def test_message_is_compared_at_a_bounded_number_of_places() -> None:
+    """Otherwise, the work would grow with the square of the length of the text."""
+    beginnings = "Previous batch " * (MAX_TRIES + 1)
+    assert find(f"{beginnings}4 not found in offset log")
+    assert not find(f"Previous batch 4 not found in offset log {'x' * MAX_GAP} {beginnings}")
 
 
 def test_trace_of_each_error_leads_to_its_section() -> None:
     wrong = []
-    for each in (one for one in known() if one.messages or NAME.fullmatch(one.condition)):
+    for each in (one for one in known() if not one.family and (one.messages or NAME.fullmatch(one.condition))):
         found = find(trace_of(each))
         if each not in found or {one.condition for one in found} != {each.condition}:
             wrong.append((each, found))
@@ -148,9 +162,17 @@ def test_remedy_is_text_without_marks(capsys: pytest.CaptureFixture[str]) -> Non
     assert [] == [each.condition for each in known() if re.search(r"`|\]\(|\]\[", each.fix)]
 
 
-def test_unknown_text_has_status_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert 1 == main(["errors", "qwertz asdfgh"])
-    assert "references/debugging.md" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("qwertz asdfgh", "this text"),
+        ("Caused by: a.b.CException: no\n\tat a.b", "a.b.CException: no at a.b"),
+        ("[NO_SUCH.CONDITION] x", "NO_SUCH.CONDITION] x"),
+    ],
+)
+def test_unknown_text_is_named_and_has_status_one(capsys: pytest.CaptureFixture[str], text: str, subject: str) -> None:
+    assert 1 == main(["errors", text])
+    assert f"no page explains {subject}; read references/debugging.md\n" == capsys.readouterr().out
 
 
 def is_quoted(header: str, text: str) -> bool:

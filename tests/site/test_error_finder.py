@@ -4,8 +4,9 @@ import pytest
 from playwright.sync_api import Page
 
 from scripts.site import error_finder
-from spark_rtm.commands.errors import KnownError, find, known
-from tests.pages.test_known_errors import DESCRIPTIONS, TEXTS, UNUSUAL, trace_of
+from spark_rtm.commands.errors import find, known
+from spark_rtm.text.explanations import KnownError
+from tests.pages.test_known_errors import SEARCHES, TEXTS, UNUSUAL, trace_of
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
@@ -36,7 +37,8 @@ def found(page: Page, text: str) -> list[tuple[str, str]]:
 
 def test_form_finds_what_the_command_finds(finder: Page) -> None:
     """The same errors in the same order, for recorded exceptions, traces of all errors, and descriptions."""
-    texts = [*(text["text"] for text in TEXTS), *map(trace_of, known()), *DESCRIPTIONS, *UNUSUAL]
+    texts = [*(text["text"] for text in TEXTS), *map(trace_of, known()), *UNUSUAL]
+    texts += [text for searches in SEARCHES.values() for text, _ in searches]
     expected = [[(each.condition, address(each)) for each in find(text)] for text in texts]
 
     assert expected == [found(finder, text) for text in texts]

@@ -6,8 +6,8 @@ from playwright.sync_api import Page
 
 from scripts.pack import files
 from scripts.site import error_finder
-from spark_rtm.commands.errors import NAME
 from spark_rtm.text import markdown
+from spark_rtm.text.explanations import NAME
 
 pytestmark = pytest.mark.services
 
