@@ -94,15 +94,16 @@ def query_starters(
     partitions: dict[str, int],
     checkpoint_dir: str,
     sink_options: Mapping[str, str] = KAFKA_SINK,
+    login: Mapping[str, str] | None = None,
 ) -> dict[str, Starter]:
     """
     Check that the session has enough task slots, and return the functions that start the queries, keyed by name.
 
     Call the functions in the returned order. The micro-batch queries with Python processors come first. The functions
     of these queries return only after the first batch, so these slow queries start one at a time, before other queries
-    load the machine.
+    load the machine. `login` contains further options of each source and sink, as `password_login` returns them.
     """
-    servers = {"kafka.bootstrap.servers": bootstrap_servers}
+    servers = {"kafka.bootstrap.servers": bootstrap_servers, **(login or {})}
     level = {"kafka.isolation.level": "read_committed"} if settings.exactly_once else {}
 
     def read(*topics: str) -> DataFrame:

@@ -1,5 +1,7 @@
 """Define the topics of the pipeline, and create them in Kafka."""
 
+from collections.abc import Mapping
+
 from spark_rtm.kafka.topics import APPEND_TIME, REJECT_TOPIC, ensure_topics, require_append_time
 
 SOURCE_TOPICS = ("ad-requests", "ad-impressions", "ad-callbacks")
@@ -22,14 +24,17 @@ TOPICS = (
 )
 
 
-def create_topics(bootstrap_servers: str, topic_prefix: str, partitions: int) -> dict[str, int]:
+def create_topics(
+    bootstrap_servers: str, topic_prefix: str, partitions: int, login: Mapping[str, str] | None = None
+) -> dict[str, int]:
     """
     Create missing topics, and return the number of partitions by topic name. The names have no prefix.
 
+    `login` contains further options of the client, as `client_login` returns them.
     Raise ValueError if an existing topic does not store append times.
     """
     names = {topic_prefix + name: name for name in TOPICS}
     confs = dict.fromkeys(names, APPEND_TIME) | {topic_prefix + REJECTED_TOPIC: REJECT_TOPIC}
-    counts = ensure_topics(bootstrap_servers, names, partitions, confs)
-    require_append_time(bootstrap_servers, names, "use another --topic-prefix")
+    counts = ensure_topics(bootstrap_servers, names, partitions, confs, login)
+    require_append_time(bootstrap_servers, names, "use another --topic-prefix", login)
     return {names[topic]: count for topic, count in counts.items()}

@@ -86,9 +86,11 @@ def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
         changed.result(TIMEOUT_SECONDS)
 
 
-def require_append_time(bootstrap_servers: str, topics: Iterable[str], remedy: str) -> None:
+def require_append_time(
+    bootstrap_servers: str, topics: Iterable[str], remedy: str, login: Mapping[str, str] | None = None
+) -> None:
     """Raise ValueError if a topic stores producer timestamps, not append times. The message ends with `remedy`."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3, **(login or {})})
     resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
     for resource, described in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
         clock = described.result(TIMEOUT_SECONDS)[CLOCK].value

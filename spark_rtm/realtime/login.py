@@ -4,6 +4,9 @@ Build the login options of Spark's Kafka source and sink.
 The options contain the password, so do not print or store them.
 """
 
+import os
+from collections.abc import Mapping
+
 OSS_CLIENT = "org.apache.kafka"
 DATABRICKS_CLIENT = "kafkashaded.org.apache.kafka"
 """
@@ -42,6 +45,22 @@ def client_login(mechanism: str, user: str, password: str, *, truststore: str = 
     trusted = {"ssl.ca.location": truststore} if truststore else {}
     login = {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": password}
     return {"security.protocol": "SASL_SSL", **login, **trusted}
+
+
+def login_of_environment(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, str], dict[str, str]]:
+    """
+    Return the options of `password_login` and of `client_login` from the environment. Without a user, both are empty.
+
+    The variables are KAFKA_USER, KAFKA_PASSWORD, KAFKA_MECHANISM (default: PLAIN) and KAFKA_TRUSTSTORE (a PEM file).
+    Databricks sets DATABRICKS_RUNTIME_VERSION, which selects the class names of its Kafka client.
+    """
+    if "KAFKA_USER" not in environment:
+        return {}, {}
+    mechanism, truststore = environment.get("KAFKA_MECHANISM", "PLAIN"), environment.get("KAFKA_TRUSTSTORE", "")
+    user, password = environment["KAFKA_USER"], environment.get("KAFKA_PASSWORD", "")
+    client = DATABRICKS_CLIENT if "DATABRICKS_RUNTIME_VERSION" in environment else OSS_CLIENT
+    login = password_login(mechanism, user, password, truststore=truststore, client=client)
+    return login, client_login(mechanism, user, password, truststore=truststore)
 
 
 def certificate_login(keystore: str, *, truststore: str = "") -> dict[str, str]:

@@ -11,13 +11,23 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pytest_examples import EvalExample
 
+from examples.attribution.pipeline import query_starters
+from examples.attribution.settings import Settings
+from examples.attribution.topics import TOPICS, create_topics
 from scripts.pack import files
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.exactly_once import ExactlyOnceError, to_kafka
 from spark_rtm.realtime.failures import failure_of
 from spark_rtm.realtime.keeper import judge
 from spark_rtm.realtime.limits import MAX_KEY_BYTES, MAX_RAW_BYTES
-from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, certificate_login, client_login, password_login
+from spark_rtm.realtime.login import (
+    DATABRICKS_CLIENT,
+    OSS_CLIENT,
+    certificate_login,
+    client_login,
+    login_of_environment,
+    password_login,
+)
 from spark_rtm.realtime.proof import assert_real_time, plan_of_query
 from spark_rtm.realtime.queries import KAFKA_SINK
 from tests.certificates import Certificates
@@ -203,6 +213,48 @@ def test_client_outside_spark_logs_in_with_the_right_to_read(mechanism: str, sec
     wrong = login | {"sasl.password": WRONG_PASSWORD}
     with pytest.raises(RuntimeError, match="no broker responds"):
         ensure_topics(secured.login, [topic], 1, login=wrong)
+
+
+def test_pipeline_logs_in_and_writes_its_password_nowhere(
+    spark: SparkSession, secured: SecuredKafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its topics are created, and its first query rejects a record. The login is not a setting, which is pickled."""
+    settings = Settings(topic_prefix=f"{new_topic(secured.setup, 1)}-")
+    topics = [settings.topic(name) for name in TOPICS]
+    secured.allow(*((topic, right) for topic in topics for right in ("CREATE", "DESCRIBE_CONFIGS", "READ", "WRITE")))
+    variables = {"KAFKA_USER": USER, "KAFKA_PASSWORD": PASSWORD, "KAFKA_MECHANISM": "SCRAM-SHA-512"}
+    login, client = login_of_environment({**variables, "KAFKA_TRUSTSTORE": secured.trusted})
+
+    partitions = create_topics(secured.login, settings.topic_prefix, 1, client)
+    starters = query_starters(settings, spark, secured.login, partitions, str(tmp_path), login=login)
+    query = starters["kafka_to_events"]()
+    produce(secured.setup, settings.topic("ad-requests"), [(0, b"broken")])
+    rejected = settings.topic("ad-rejected")
+    eventually(lambda: query.exception() or end_offset(secured.setup, rejected), 60, "the rejected record")
+    plan, failure = plan_of_query(query), query.exception()
+    query.stop()
+
+    assert failure is None
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    # In JSON and in a login string, quotes and backslashes are escaped.
+    assert written
+    assert [] == [path for path in written if PASSWORD[:-2].encode() in path.read_bytes()]
+    assert PASSWORD[:-2] not in plan + "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("variables", "module"), [({}, "org"), ({"DATABRICKS_RUNTIME_VERSION": "18.2"}, "kafkashaded.org")]
+)
+def test_login_of_the_environment_suits_the_engine(variables: Options, module: str) -> None:
+    user = {"KAFKA_USER": "user", "KAFKA_PASSWORD": "word"}
+
+    login, client = login_of_environment(variables | user)
+
+    assert login["kafka.sasl.jaas.config"].startswith(f"{module}.apache.kafka.common.security.plain.PlainLoginModule ")
+    assert client == client_login("PLAIN", "user", "word")
+    assert ({}, {}) == login_of_environment(variables)
+    with pytest.raises(ValueError, match="user 'user' or its password is empty"):
+        login_of_environment(variables | {"KAFKA_USER": "user"})
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, tmp_path: Path) -> None:
