@@ -8,11 +8,11 @@ Parsing YAML requires PyYAML.
 import ast
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_rtm.lint.facts import Array, Object
-from spark_rtm.lint.problem import UncheckedError, UnreadableError, check_tokens
+from spark_rtm.lint.problem import UncheckedError, UnreadableError, check_tokens, spend
 from spark_rtm.lint.python.counterexamples import python_marks
 
 TOKEN = re.compile(r'[{}\[\]:]|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s{}\[\],:"]++')
@@ -114,14 +114,21 @@ def _yaml_value(node: Any, converted: dict[int, Any], depth: int) -> Any:
     if id(node) not in converted:
         content = node.value
         if node.id == "mapping":
-            content = Object(
-                (key.value, key.start_mark.line + 1, _yaml_value(value, converted, depth + 1))
-                for key, value in content
-                if isinstance(key.value, str)
-            )
+            content = Object(_yaml_entries(content, converted, depth + 1))
         elif node.id == "sequence":
             content = [_yaml_value(item, converted, depth + 1) for item in content]
         elif node.tag.endswith(":bool"):
             content = content.lower() in {"true", "yes", "on"}
         converted[id(node)] = content
     return converted[id(node)]
+
+
+def _yaml_entries(content: Any, converted: dict[int, Any], depth: int) -> Iterator[tuple[str, int, Any]]:
+    """Yield a mapping's keys with lines and values, after those of the mappings that its key `<<` merges into it."""
+    own = [(key, _yaml_value(value, converted, depth)) for key, value in content if isinstance(key.value, str)]
+    for merged in (value for key, value in own if key.value == "<<"):
+        for one in reversed(merged if isinstance(merged, list) else [merged]):
+            if isinstance(one, Object):
+                spend(len(one))
+                yield from ((name, one.lines[name], one[name]) for name in one)
+    yield from ((key.value, key.start_mark.line + 1, value) for key, value in own if key.value != "<<")
