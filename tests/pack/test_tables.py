@@ -47,7 +47,7 @@ def test_missing_measurement_is_named_with_its_command(root: Path, stem: str) ->
         except ValueError as error:
             found.add(str(error))
 
-    message = rf"{MEASURED}/{stem}\.json does not exist; create the file with `(make|python) .+`"
+    message = rf"{MEASURED}/{stem}\.json does not exist; create the file with `(make|python|rtm) .+`"
     assert found
     assert all(re.fullmatch(message, text) for text in found)
 
