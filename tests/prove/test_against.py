@@ -13,7 +13,7 @@ from spark_rtm.cli import RTM
 from spark_rtm.prove.against import schedule
 from spark_rtm.prove.against.pair import Pair, started
 from spark_rtm.prove.against.run import Options, compare, paired
-from spark_rtm.prove.against.version import Listed, Version
+from spark_rtm.prove.against.version import MAX_HOSTILE_BYTES, Listed, Version, is_short
 from spark_rtm.prove.child import versions_of
 from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job import target
@@ -129,6 +129,11 @@ def test_time_moves_in_its_own_format(text: str, expected: str) -> None:
     assert {"at": expected, "ts": 1767229200, "at_ms": 1767229200000, "n": 5} == fields
 
 
+def test_hostile_record_of_the_longest_length_is_sent() -> None:
+    lengths = (None, b"", b"x" * MAX_HOSTILE_BYTES, b"x" * (MAX_HOSTILE_BYTES + 1))
+    assert [True, True, True, False] == [is_short(Sent(value)) for value in lengths]
+
+
 def test_smallest_input_is_found() -> None:
     inputs = [schedule.Input("a", Sent(b"%d" % n), 0, schedule.GOOD) for n in range(20)]
     batches = [schedule.Batch("a", 0, tuple(inputs[:9])), schedule.Batch("a", 1, tuple(inputs[9:]))]
@@ -136,6 +141,8 @@ def test_smallest_input_is_found() -> None:
     found = schedule.smallest(batches, lambda tried: {inputs[3], inputs[11]} <= {*_all(tried)}, lambda: False)
 
     assert [inputs[3], inputs[11]] == found
+    alone = [schedule.Batch("a", 0, (replace(inputs[0], kind=kind),)) for kind in (schedule.GOOD, schedule.LAST)]
+    assert [False, True] == [batch.is_last for batch in alone]
 
 
 def _all(batches: Sequence[schedule.Batch]) -> list[schedule.Input]:

@@ -294,6 +294,7 @@ def test_query_without_commands_is_refused_with_a_remedy(spark: SparkSession, ka
     plain = start(read(spark, kafka, source, "kafka"), kafka, target, tmp_path / "plain")
     with pytest.raises(ControlError, match=r"no source of query 'plain' supports commands.*'rtm-kafka'"):
         control.commit(plain)
+    assert control.SOURCE == control.source_format()
     mixed_rows = read(spark, kafka, source).union(read(spark, kafka, source, "kafka"))
     mixed = start(mixed_rows, kafka, target, tmp_path / "mixed")
     with pytest.raises((ControlError, TimeoutError)):

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.kafka.consumer import consumer_from_start, rest_of
 from spark_rtm.prove.against.compare import Facts
-from spark_rtm.prove.against.schedule import LAST, Batch
+from spark_rtm.prove.against.schedule import Batch
 from spark_rtm.prove.against.version import Version, VersionError
 from spark_rtm.prove.engine import Bench
 from spark_rtm.prove.job.target import Job
@@ -79,7 +79,7 @@ class Pair:
         path, errors, parts = self._begin(), ["", ""], list[Results]()
         try:
             for number, batch in enumerate(batches):
-                if batch.inputs[0].kind == LAST and not parts:
+                if batch.is_last and not parts:
                     parts.append(self._taken())
                 self._commit(self.versions[NEW].call("send", batch), errors)
                 if any(errors):

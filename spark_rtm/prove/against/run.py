@@ -21,7 +21,6 @@ from spark_rtm.prove.against.pair import NEW, OLD, Outcome, Pair, Results
 from spark_rtm.prove.against.schedule import (
     DUPLICATE,
     HOSTILE,
-    LAST,
     LATE,
     Batch,
     Input,
@@ -202,7 +201,7 @@ class _Run:
         """Return the verdict with the smallest input that shows a difference."""
         last, end = odd, time.monotonic() + self.options.shrink_seconds
         # In append mode, the last records close the windows of all other records.
-        closing = [b for b in batches if b.inputs[0].kind == LAST and self.facts[OLD].output_mode == "append"]
+        closing = [b for b in batches if b.is_last and self.facts[OLD].output_mode == "append"]
 
         def differs(candidate: Sequence[Batch]) -> bool:
             nonlocal last

@@ -44,6 +44,11 @@ class Batch:
     partition: int
     inputs: tuple[Input, ...]
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the batch closes the windows of all other records."""
+        return self.inputs[0].kind == LAST
+
 
 def inputs_of(
     good: Mapping[str, Sequence[Sent]],

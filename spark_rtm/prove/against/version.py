@@ -33,6 +33,11 @@ FAR = "the latest time"
 FAILURES = (PySparkException, Py4JJavaError, QueryFailedError, RuntimeError, TimeoutError, TypeError, ValueError)
 
 
+def is_short(record: Sent) -> bool:
+    """Return whether a hostile record is short enough to be sent in each run."""
+    return len(record.value or b"") <= MAX_HOSTILE_BYTES
+
+
 class VersionError(RuntimeError):
     """Raised if the query of a version fails, with the engine's message."""
 
@@ -117,8 +122,8 @@ class Version:
         own = self._query.samples
         good = list(given) or [*own.records, *map(varied, own.records), *own.others]
         kinds = hostile_records(good[0], decoding(self._query.trial.rows))
-        small = (one.record for name, one in kinds.items() if FAR not in name)
-        return good, [record for record in small if len(record.value or b"") <= MAX_HOSTILE_BYTES]
+        records = (one.record for name, one in kinds.items() if FAR not in name)
+        return good, [*filter(is_short, records)]
 
     def ending(self, records: Sequence[Sent]) -> dict[int, str]:
         """Return the engine's message for each record that makes the query fail, by the record's position."""
