@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
@@ -141,3 +142,10 @@ def test_sql_equals_rule_for_histories_and_their_prefixes(
     # The comparison can fail: a rule with a window that is one millisecond longer differs.
     longer = replace(windows, request_to_impression_ms=windows.request_to_impression_ms + 1)
     assert [] != differences(many, sql_results, longer)
+
+
+def test_sql_has_no_match_recognize(spark: SparkSession) -> None:
+    query = "select * from range(1) match_recognize (order by id measures a.id as x pattern (a) define a as id > 0)"
+
+    with pytest.raises(ParseException, match="PARSE_SYNTAX_ERROR"):
+        spark.sql(query)
