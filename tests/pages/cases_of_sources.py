@@ -203,6 +203,9 @@ SINKS = {
     '`format("jdbc")`': _sink("jdbc"),
     '`format("postgresql")`': _sink("postgresql"),
     '`format("delta")`; `format("kinesis")`': together(_sink("delta"), _sink("kinesis")),
+    '`format("org.apache.spark.sql.cassandra")`; `format("iceberg")`; `format("pulsar")`': together(
+        _sink("org.apache.spark.sql.cassandra"), _sink("iceberg"), _sink("pulsar")
+    ),
     '`outputMode("update")`': ACCEPTED,
     '`outputMode("append")`; `outputMode("complete")`; no output mode, which means `append`': together(
         starts(lambda probe: probe.write(probe.rows()).outputMode("append").start()),
