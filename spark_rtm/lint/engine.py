@@ -84,24 +84,16 @@ def lint_text(
     # A single-node Databricks cluster has the master `local[*]`, which in other files indicates OSS.
     is_for_both = suffix in PAGES or suffix in DEFINITIONS
     engines = (engine,) if engine else ENGINES if is_for_both else target_engines(text)
-    cells, places = _cells(text) if suffix == ".ipynb" else ([], [])
+    problems, cells, places = _checked(text, suffix, min_batch_ms, as_real_time=as_real_time)
     lines = [line for _, cell in cells for _, line in cell] or text.split("\n")
     body = "\n".join(lines) if places else text
     silenced, silenced_everywhere = silenced_lines(body), silenced_in_file(body)
     findings = {
         _placed(_finding(rule, problem, path, lines), places)
-        for rule, problem in _checked(text, suffix, min_batch_ms, cells, as_real_time=as_real_time)
+        for rule, problem in problems
         if rule.id not in silenced_everywhere and _is_reported(rule, problem, engines, silenced)
     }
     return sorted(finding for finding in findings if settings.reports(finding.rule, path))
-
-
-def _cells(text: str) -> tuple[list[Cell], list[Place]]:
-    try:
-        with time_limit():
-            return numbered(cells_of_json(text))
-    except Exception:  # noqa: BLE001  # `_checked` reports the error
-        return [], []
 
 
 def _placed(finding: Finding, places: Sequence[Place]) -> Finding:
@@ -118,21 +110,24 @@ def is_complete(findings: Iterable[Finding]) -> bool:
 
 
 def _checked(
-    text: str, suffix: str, min_batch_ms: float | None, cells: list[Cell], *, as_real_time: bool
-) -> list[RuleProblem]:
+    text: str, suffix: str, min_batch_ms: float | None, *, as_real_time: bool
+) -> tuple[list[RuleProblem], list[Cell], list[Place]]:
+    """Return a text's problems and, for an `.ipynb` file, its cells and the places of their lines."""
     try:
         with time_limit():
-            return _judged(_read(text, suffix, min_batch_ms, cells), as_real_time=as_real_time)
+            cells, places = numbered(cells_of_json(text)) if suffix == ".ipynb" else ([], [])
+            problems = _judged(_read(text, suffix, min_batch_ms, cells), as_real_time=as_real_time)
+            return problems, cells, places
     except UncheckedError as error:
         # Definitions are parsed only if they are about real-time mode.
         is_about = suffix in DEFINITIONS or (ABOUT_MODE if suffix in PAGES else CODE_OF_MODE).search(text)
-        return [(UNCHECKED, error.problem)] if is_about else []
+        return [(UNCHECKED, error.problem)] if is_about else [], [], []
     except RecursionError:
         reason, remedy = "the file is nested too deeply, so it was not checked", "split its expressions"
     except Exception as error:  # noqa: BLE001  # an error in one file must not stop the check of other files
         reason = f"the linter failed with {type(error).__name__}: {error}, so the file was not checked"
         remedy = "report this as a bug of the linter"
-    return [(UNCHECKED, Problem(1, reason, remedy))]
+    return [(UNCHECKED, Problem(1, reason, remedy))], [], []
 
 
 def _read(text: str, suffix: str, min_batch_ms: float | None, cells: list[Cell]) -> Facts:
@@ -140,7 +135,7 @@ def _read(text: str, suffix: str, min_batch_ms: float | None, cells: list[Cell])
     if language == "page":
         return read_page(layout_of(text), min_batch_ms=min_batch_ms)
     if language == "notebook" or (language == "python" and is_notebook(text)):
-        cells = cells or (cells_of_json(text) if language == "notebook" else cells_of_source(text))
+        cells = cells if language == "notebook" else cells_of_source(text)
         is_databricks = language == "python" or "application/vnd.databricks" in text
         return read_notebook(cells, is_databricks=is_databricks, min_batch_ms=min_batch_ms)
     if language == "python":
