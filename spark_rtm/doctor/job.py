@@ -101,7 +101,8 @@ def _checkpoint(target: str) -> Result:
     try:
         report = inspect(target)
     except UnreadableError as error:
-        return Result("checkpoint", PROBLEM, f"no query can resume: {error}")
+        problem, _, remedy = str(error).rpartition("; ")
+        return Result("checkpoint", PROBLEM, problem, remedy)
     wrong = [finding for finding in report.findings if finding.level == "problem"]
     if wrong:
         problem = f"{target}: {wrong[0].text}"

@@ -16,9 +16,11 @@ from scripts.pack import files
 from spark_rtm.cli import main
 from spark_rtm.doctor import Options, kafka
 from spark_rtm.doctor.command import settings_of
-from spark_rtm.doctor.job import checkpoints, slots
-from spark_rtm.doctor.machine import PYSPARK, connector
+from spark_rtm.doctor.job import checkpoints, session, slots
+from spark_rtm.doctor.kafka import Result
+from spark_rtm.doctor.machine import PYSPARK, connector, flag, runtime
 from spark_rtm.realtime.login import certificate_login, password_login
+from spark_rtm.text.finding import DATABRICKS, OSS
 from tests.inspect.files import write_checkpoint
 
 STRANGER = 54321
@@ -167,96 +169,70 @@ def test_versions_are_those_of_the_project() -> None:
     assert PINNED in connector({}).remedy
 
 
-@pytest.mark.parametrize(
-    ("packages", "status", "text"),
-    [
-        (f"a:b:1,{PINNED}", "fine", "spark-sql-kafka-0-10_2.13:4.2.0"),
-        (PINNED.replace("4.2.0", "4.1.0"), "problem", "older than the trigger realTime"),
-        (PINNED.replace("4.2.0", "4.3.0"), "problem", "was not published"),
-        (PINNED.replace("2.13", "2.12"), "problem", "is for Scala 2.12, so Spark 4 cannot load it"),
-        ("org.apache.spark:spark-avro_2.13:4.2.0", "not checked", "names no Kafka connector"),
-    ],
-)
-def test_connector_fits_spark(packages: str, status: str, text: str) -> None:
-    found = connector({"spark.jars.packages": packages})
-
-    assert (status, True) == (found.status, text in found.text)
-
-
 FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+FEW = {"spark.master": "local[8]", "spark.sql.shuffle.partitions": "2"}
 
 
-@pytest.mark.parametrize(
-    ("version", "config", "expected"),
-    [
-        (
-            "18.1",
-            f"{FLAG} true",
-            [("fine", "18.1"), ("fine", "is true"), ("fine", "in 0 settings")],
-        ),
-        ("16.3", f"{FLAG} false", [("problem", "has no real-time mode"), ("problem", "restart the cluster")]),
-        ("client.4.9", "spark.databricks.photon.enabled true", [("problem", "serverless"), ("problem", "is not true")]),
-        ("17.3", "", [("fine", "17.3"), ("not checked", "spark.conf.get"), ("not checked", "no settings")]),
-    ],
-)
-def test_cluster_of_databricks_is_checked(
-    version: str,
-    config: str,
-    expected: list[tuple[str, str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+EXECUTORS = {"spark.executor.instances": "2", "spark.executor.cores": "1"}
+CLICKS = {"clicks": 3}
+
+
+def loaded(packages: str) -> Result:
+    return connector({"spark.jars.packages": packages})
+
+
+RESULTS: list[tuple[Result, str, str]] = [
+    (loaded(f"a:b:1,{PINNED}"), "fine", "spark-sql-kafka-0-10_2.13:4.2.0"),
+    (loaded(PINNED.replace("4.2.0", "4.1.0")), "problem", "older than the trigger realTime"),
+    (loaded(PINNED.replace("4.2.0", "4.3.0")), "problem", "was not published"),
+    (loaded(PINNED.replace("2.13", "2.12")), "problem", "is for Scala 2.12, so Spark 4 cannot load it"),
+    (loaded("org.apache.spark:spark-avro_2.13:4.2.0"), "not checked", "names no Kafka connector"),
+    (runtime("18.1"), "fine", "Databricks Runtime 18.1"),
+    (runtime("16.3"), "problem", "has no real-time mode"),
+    (runtime("client.4.9"), "problem", "serverless"),
+    (flag({FLAG: "true"}), "fine", "is true"),
+    (flag({"spark.x": "1"}), "problem", "restart the cluster"),
+    (flag({"spark.master": "local[2]"}), "not checked", "spark.conf.get"),
+    (next(session({"spark.master": "local[2]"}, OSS)), "not checked", "no settings of a session"),
+    (next(session({FLAG: "true"}, DATABRICKS)), "fine", "no problem in 0 settings"),
+    (next(session({"spark.x.secret": SECRET}, OSS)), "fine", "no problem in 1 setting"),
+    (next(session({"spark.databricks.photon.enabled": "true"}, DATABRICKS)), "problem", "Photon is on"),
+    (next(session({"spark.x.secret": SECRET, FORMAT: "1"}, OSS)), "problem", "SQL_CONFIGURATION_NOT_SUPPORTED"),
+    (next(session({f"{FORMAT}s": "x'; SET y = \"1"}, OSS)), "problem", "not exist, so Spark ignores it"),
+    (slots(Options(), {"spark.master": "local[4]"}, CLICKS), "fine", "4 task slots for 3 source partitions"),
+    (slots(Options(), {"spark.master": "local[2]"}, CLICKS), "problem", "needs 3 task slots (3 source partitions)"),
+    (slots(Options(), {"spark.master": "local"}, CLICKS), "problem", "only 1 exist"),
+    (slots(Options(stateful_stages=1), {"spark.master": "local[8]"}, CLICKS), "problem", "needs 203 task slots"),
+    (slots(Options(stateful_stages=2), FEW, CLICKS), "fine", "2 x 2 shuffle partitions"),
+    (slots(Options(), EXECUTORS, CLICKS), "problem", "only 2 exist"),
+    (slots(Options(), {"spark.master": "k8s://host"}, CLICKS), "not checked", "does not state the slots"),
+    (slots(Options(available=9), {}, {}), "not checked", "the source partitions are unknown"),
+    (next(checkpoints("")), "not checked", "set CHECKPOINTS"),
+    (next(checkpoints("no-such-store://bucket/a")), "problem", "cannot open no-such-store://bucket/a"),
+]
+
+
+@pytest.mark.parametrize(("result", "status", "text"), RESULTS, ids=[text for _, _, text in RESULTS])
+def test_check_of_an_input_is_fine_or_names_the_problem(result: Result, status: str, text: str) -> None:
+    shown = f"{result.text}; {result.remedy}"
+
+    assert (status, True, False) == (result.status, text in shown, SECRET in shown), shown
+    assert bool(result.remedy) == (status != "fine")
+
+
+def test_databricks_runtime_replaces_java_and_pyspark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """FILE contains the cluster's Spark config in the form of its page, NAME VALUE."""
-    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", version)
-    (tmp_path / "conf").write_text(config)
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    (tmp_path / "conf").write_text(f"{FLAG} true\nspark.databricks.photon.enabled true\n")
 
     status, found = results(capsys, tmp_path / "conf")
 
-    rows = [*found["runtime"], *found["flag"], *found["settings"]]
-    assert [(one, True) for one, _ in expected] == [
-        (state, text in shown) for (state, shown), (_, text) in zip(rows, expected, strict=False)
-    ], rows
-    assert (status, found.keys() & {"java", "pyspark"}) == (int("problem" in dict(rows)), set())
-    assert ("Photon is on" in str(found["settings"])) == ("photon" in config)
-
-
-@pytest.mark.parametrize(
-    ("setting", "text"),
-    [
-        ("spark.sql.streaming.stateStore.checkpointFormatVersion=1", "SQL_CONFIGURATION_NOT_SUPPORTED"),
-        ("spark.shuffle.manager=org.apache.spark.MultiShuffleManager", "is obsolete"),
-        ("spark.sql.streaming.stateStor.providerClass=x'; SET y = \"1", "does not exist, so Spark ignores it"),
-    ],
-)
-def test_settings_are_checked_with_the_rules_of_the_linter(
-    setting: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "conf").write_text(f"spark.master=local[2]\nspark.hadoop.fs.s3a.secret.key={SECRET}\n{setting}\n")
-
-    status, found = results(capsys, tmp_path / "conf")
-
-    assert (1, ["problem"]) == (status, [state for state, _ in found["settings"]])
-    assert (True, False) == (text in found["settings"][0][1], SECRET in str(found))
-
-
-@pytest.mark.parametrize(
-    ("given", "stages", "status", "text"),
-    [
-        ({"spark.master": "local[4]"}, 0, "fine", "4 task slots for 3 source partitions"),
-        ({"spark.master": "local[2]"}, 0, "problem", "needs 3 task slots (3 source partitions), but only 2 exist"),
-        ({"spark.master": "local"}, 0, "problem", "only 1 exist"),
-        ({"spark.master": "local[8]"}, 1, "problem", "needs 203 task slots"),
-        ({"spark.master": "local[8]", "spark.sql.shuffle.partitions": "2"}, 2, "fine", "2 x 2 shuffle partitions"),
-        ({"spark.executor.instances": "2", "spark.executor.cores": "1"}, 0, "problem", "only 2 exist"),
-        ({"spark.master": "k8s://host"}, 0, "not checked", "spark.master does not state the slots"),
-    ],
-)
-def test_slots_are_compared_with_partitions(given: dict[str, str], stages: int, status: str, text: str) -> None:
-    found = slots(Options(stateful_stages=stages), given, {"clicks": 3})
-
-    assert (status, True) == (found.status, text in found.text), found
-    assert "not checked" == slots(Options(available=9), given, {}).status
+    assert (1, ["python", "runtime", "flag", "settings"]) == (status, [*found][:4])
+    assert [("fine", True)] == [(state, "is true" in text) for state, text in found["flag"]]
+    assert "Photon is on" in found["settings"][0][1]
 
 
 def unwritable(path: Path) -> None:
