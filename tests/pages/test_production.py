@@ -1,3 +1,4 @@
+import inspect
 import json
 import re
 import subprocess
@@ -17,11 +18,12 @@ from examples.attribution.topics import TOPICS
 from scripts.pack import files
 from spark_rtm.cli import main
 from spark_rtm.lint.engine import lint_text
+from spark_rtm.realtime.login import DATABRICKS_CLIENT, login_of_environment, password_login
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.realtime.slots import preflight
 from spark_rtm.text import markdown
-from tests.helpers import end_offset, kafka_rows, produce, texts_of
+from tests.helpers import end_offset, kafka_rows, produce
 from tests.pages.examples import EXAMPLES
 from tests.pages.jobs import ModeJob
 
@@ -29,11 +31,18 @@ FENCES = markdown.fences((files.ROOT / "references" / "production.md").read_text
 BUNDLE = (files.ROOT / "databricks/databricks.yml").read_text(encoding="utf-8")
 CODE = next(fence.code for fence in FENCES if fence.language == "python")
 DEFINITION = yaml.safe_load(BUNDLE)
-TARGET = DEFINITION["targets"]["prod"]
-JOB = DEFINITION["resources"]["jobs"]["real_time_attribution"]
-CLUSTER = JOB["job_clusters"][0]["new_cluster"]
+VARIABLES = {name: variable["default"] for name, variable in DEFINITION["variables"].items()}
+TARGETS = DEFINITION["targets"]
+JOB = TARGETS["prod"]["resources"]["jobs"]["real_time"]
+CLOUDS = {cloud: VARIABLES[cloud] for cloud in ("aws", "azure", "gcp")}
 DATABRICKS = files.ROOT / "databricks"
-CORES_PER_WORKER = 8
+CELLS = (DATABRICKS / "start_here.py").read_text(encoding="utf-8").split("# COMMAND ----------")
+CODE_CELLS = [cell for cell in CELLS if re.search(r"(?m)^[^#\n]", cell)]
+SECRET = 'w"\\ö'
+"""A password with characters that a login must escape."""
+FLAG = "spark.databricks.streaming.realTimeMode.enabled"
+CORES_PER_WORKER = 4
+"""The number of cores of each node type (the last number of the Azure and Google names, and AWS's size `xlarge`)."""
 REQUIREMENTS = {"confluent-kafka", "psutil", "psycopg", "rich", "protobuf", "pyspark"}
 
 
@@ -44,9 +53,9 @@ def test_job_of_page_has_slots_for_its_queries(spark: SparkSession) -> None:
     needs = {query.name: (rows, source_tasks(query, rows, partitions, settings)) for query, rows in streams.items()}
 
     assert [] == lint_text(BUNDLE, "databricks.yml")
-    assert "true" == CLUSTER["spark_conf"]["spark.databricks.streaming.realTimeMode.enabled"]
-    assert str(settings.shuffle_partitions) == CLUSTER["spark_conf"]["spark.sql.shuffle.partitions"]
-    assert 22 == preflight(spark, needs) <= CLUSTER["num_workers"] * CORES_PER_WORKER
+    for cluster in CLOUDS.values():
+        assert {FLAG: "true", "spark.sql.shuffle.partitions": str(settings.shuffle_partitions)} == cluster["spark_conf"]
+    assert 22 == preflight(spark, needs) <= VARIABLES["workers"] * CORES_PER_WORKER
     assert "UNPAUSED" == JOB["continuous"]["pause_status"]
 
 
@@ -104,26 +113,60 @@ def test_budget_has_a_key_for_each_hour_of_the_end_of_summer_time(spark: SparkSe
     assert [f"a/{ts}" for ts in times_ms] == [key.rpartition("/")[0] for key in keys]
 
 
-def test_bundle_can_create_its_cluster_and_names_its_owner() -> None:
-    assert set(re.findall(r"\$\{var\.(\w+)\}", BUNDLE)) == set(DEFINITION["variables"])
-    assert ("production", "${var.service_principal}") == (TARGET["mode"], TARGET["run_as"]["service_principal_name"])
-    # AWS instances have a local disk only if the name of their family ends with d; others need an EBS volume.
-    assert CLUSTER["node_type_id"].split(".")[0].endswith("d") or CLUSTER["aws_attributes"]["ebs_volume_count"]
+def test_bundle_can_create_its_cluster_on_each_cloud() -> None:
+    """Each variable has a default or, for the owner in production, a lookup, and each target selects a cluster."""
+    assert set(re.findall(r"\$\{var\.(\w+)\}", BUNDLE)) | {"any_cloud"} == set(VARIABLES)
+    assert VARIABLES["cluster"] in {f"${{var.{cloud}}}" for cloud in CLOUDS}
+    # Each node has a local disk: AWS and Azure have a `d` in the names of these types, Google has a number of disks.
+    assert re.fullmatch(r"m6id\.xlarge", CLOUDS["aws"]["node_type_id"])
+    assert re.fullmatch(r"Standard_D4ds_v\d", CLOUDS["azure"]["node_type_id"])
+    assert CLOUDS["gcp"]["node_type_id"].endswith("-4")
+    assert CLOUDS["gcp"]["gcp_attributes"]["local_ssd_count"]
+    assert all(each[f"{cloud}_attributes"]["availability"].startswith("ON_DEMAND") for cloud, each in CLOUDS.items())
+    assert ("production", "${var.service_principal}") == (
+        TARGETS["prod"]["mode"], TARGETS["prod"]["run_as"]["service_principal_name"]
+    )  # fmt: skip
+    assert {"lookup"} == set(TARGETS["prod"]["variables"]["service_principal"])
+    assert ("development", True, 1) == (
+        TARGETS["dev"]["mode"], TARGETS["dev"]["default"], TARGETS["dev"]["variables"]["workers"]
+    )  # fmt: skip
     assert {"on_failure", "on_streaming_backlog_exceeded"} == set(JOB["email_notifications"])
     assert ["STREAMING_BACKLOG_SECONDS"] == [rule["metric"] for rule in JOB["health"]["rules"]]
-    assert set(re.findall(r"environ\[\"(\w+)\"\]", CODE)) == set(CLUSTER["spark_env_vars"])
+    assert "UNPAUSED" == JOB["continuous"]["pause_status"]
 
 
-def test_job_of_bundle_has_only_fields_and_values_of_the_jobs_api() -> None:
-    """The models of the public `databricks-sdk`, which drop unknown fields, keep the job and each permission."""
+def test_bundle_passes_the_login_of_a_secret_scope() -> None:
+    variables = CLOUDS["aws"]["spark_env_vars"]
+    used = set(re.findall(r"environ\[\"(\w+)\"\]", CODE)) | {"KAFKA_MECHANISM", "KAFKA_USER", "KAFKA_PASSWORD"}
+
+    assert used == set(variables)
+    assert all(f"KAFKA_{name}" in inspect.getsource(login_of_environment) for name in ("MECHANISM", "USER", "PASSWORD"))
+    secrets = {name: value for name, value in variables.items() if "secrets/" in value}
+    assert {"KAFKA_BOOTSTRAP_SERVERS", "KAFKA_USER", "KAFKA_PASSWORD"} == set(secrets)
+    assert all(value.startswith("{{secrets/${var.secret_scope}/") for value in secrets.values())
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_jobs_of_bundle_have_only_fields_and_values_of_the_jobs_api(cloud: str) -> None:
+    """The models of the public `databricks-sdk`, which drop unknown fields, keep the jobs and each permission."""
     # The import takes over a second in each worker, so it is not at the top.
     from databricks.sdk.service.jobs import JobAccessControlRequest, JobRunAs, JobSettings  # noqa: PLC0415
 
-    assert JOB == JobSettings.from_dict(JOB).as_dict()
-    assert TARGET["run_as"] == JobRunAs.from_dict(TARGET["run_as"]).as_dict()
+    jobs = [job for target in TARGETS.values() for job in target["resources"]["jobs"].values()]
+    assert len(jobs) == len(TARGETS)
+    for job in jobs:
+        [cluster] = job["job_clusters"]
+        assert "${var.cluster}" == cluster["new_cluster"]
+        resolved = {**CLOUDS[cloud], "num_workers": VARIABLES["workers"]}
+        complete = {**job, "job_clusters": [{**cluster, "new_cluster": resolved}]}
+        assert complete == JobSettings.from_dict(complete).as_dict()
+        misspelt = {**complete, "job_clusters": [{**cluster, "new_cluster": {**resolved, "node_type": "x"}}]}
+        assert misspelt != JobSettings.from_dict(misspelt).as_dict()
+    production = TARGETS["prod"]
+    assert production["run_as"] == JobRunAs.from_dict(production["run_as"]).as_dict()
     # Bundles have their own three levels, which they translate for each kind of resource.
-    assert {permission["level"] for permission in TARGET["permissions"]} <= {"CAN_VIEW", "CAN_RUN", "CAN_MANAGE"}
-    for permission in TARGET["permissions"]:
+    assert {permission["level"] for permission in production["permissions"]} <= {"CAN_VIEW", "CAN_RUN", "CAN_MANAGE"}
+    for permission in production["permissions"]:
         receiver = {name: value for name, value in permission.items() if name != "level"}
         assert receiver == JobAccessControlRequest.from_dict(receiver).as_dict()
 
@@ -155,22 +198,66 @@ def test_bundle_installs_exactly_the_packages_of_its_job() -> None:
     assert set(installed) <= set((files.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.services
-def test_notebook_for_databricks_runs_as_far_as_open_source_can(job: ModeJob) -> None:
-    """The linter finds nothing; the cell with a query runs, and passes on a record that is not text without a value."""
+def test_notebook_asks_first_and_stops_last() -> None:
+    """The linter finds nothing; the widgets have a cell of their own; the pinned package is that of the tests."""
     assert 0 == main(["lint", str(DATABRICKS)])
-    cells = (DATABRICKS / "start_here.py").read_text(encoding="utf-8").split("# COMMAND ----------")
-    [cell] = [cell for cell in cells if ".start()" in cell]
-    fields = {"bootstrap_servers": job.kafka, "checkpoints": str(job.checkpoint)}
-    widgets = SimpleNamespace(text=lambda *_: None, get=fields.__getitem__)
-    names: dict[str, Any] = {"spark": job.spark, "dbutils": SimpleNamespace(widgets=widgets)}
+    assert {"dbutils.widgets"} == {".".join(line.split(".")[:2]) for line in CODE_CELLS[0].strip().splitlines()}
+    assert "query.stop()" in CODE_CELLS[-1]
+    [package] = re.findall(r"# MAGIC %pip install (\S+)", "".join(CELLS))
+    assert package in (files.ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 
-    exec(cell.replace('"clicks"', repr(job.source)).replace('"shouts"', repr(job.target)), names)  # its own code
 
-    assert_real_time(names["query"])
-    produce(job.kafka, job.source, [(0, b"click"), (0, b"\xff")])
-    wait_until(lambda: end_offset(job.kafka, job.target) == 2, 60, "both records", [names["query"]])
-    assert ["CLICK", ""] == texts_of(job.kafka, job.target)
+def notebook(job: ModeJob, **changed: str) -> dict[str, Any]:
+    """Return the names of a notebook whose widgets have values, and which can read the secrets of any scope."""
+    fields = {"bootstrap_servers": job.kafka, "checkpoints": str(job.checkpoint), "secret_scope": "", "mechanism": ""}
+    fields |= changed
+    widgets = SimpleNamespace(text=lambda *_: None, dropdown=lambda *_: None, get=fields.__getitem__)
+    secrets = SimpleNamespace(get=lambda _, key: {"user": "u", "password": SECRET}[key])
+    return {"spark": job.spark.newSession(), "dbutils": SimpleNamespace(widgets=widgets, secrets=secrets)}
+
+
+@pytest.mark.services
+def test_notebook_passes_the_login_and_does_not_print_it(job: ModeJob, capsys: pytest.CaptureFixture[str]) -> None:
+    """The broker of this test accepts no login, so the check names the remedy."""
+    names = notebook(job, secret_scope="kafka", mechanism="SCRAM-SHA-512")
+
+    with pytest.raises(AssertionError, match="correct the lines above"):
+        exec(CODE_CELLS[1], names)
+
+    login = password_login("SCRAM-SHA-512", "u", SECRET, client=DATABRICKS_CLIENT)
+    assert {"kafka.bootstrap.servers": job.kafka, **login} == names["kafka"]
+    printed = capsys.readouterr().out
+    assert "broker   no answer" in printed
+    assert SECRET not in printed
+
+
+@pytest.mark.services
+def test_notebook_compares_both_modes_on_open_source(
+    job: ModeJob, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own cells run. While the flag and the runtime of Databricks are absent, the checks name the remedies."""
+    names = notebook(job)
+    ask, check, start, send, compare, stop = CODE_CELLS
+
+    exec(ask, names)
+    with pytest.raises(AssertionError, match="correct the lines above"):
+        exec(check, names)
+    wrong = [line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.endswith(" fine")]
+    names["spark"].conf.set(FLAG, "true")
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18.2")
+    for cell in (check, start):
+        exec(cell, names)
+    assert_real_time(names["real_time"])
+    for cell in (send, compare):
+        exec(cell, names)
+    compared = names["compared"].collect()
+    exec(stop, names)
+
+    assert ["runtime", "flag"] == wrong
+    assert [("real-time", 150), ("micro-batch", 150)] == [(row.mode, row.records) for row in compared]
+    assert all(0 <= row.p50_ms <= row.p99_ms for row in compared)
+    assert not names["real_time"].isActive
+    assert not names["micro_batch"].isActive
 
 
 @pytest.mark.services
