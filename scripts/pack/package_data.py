@@ -263,8 +263,30 @@ def cost_model(root: Path) -> str:
     return json.dumps(capacity.model_content(content), indent=1) + "\n"
 
 
+IN_A_PROJECT = {
+    "name: ad-attribution": "name: {name}",
+    "sync:\n  paths: [..]  # the job imports the packages beside this folder\n": "",
+    "default: 6  # 24 slots for 22 tasks": "default: 1  # 4 slots for the 2 partitions of the source",
+    "./real_time_job.py": "./job.py",
+    "libraries: [{pypi": "libraries: [{whl: ./vendor/{wheel}}, {pypi",
+}
+"""Parts of the bundle of this repository, and the text that replaces them in a project of `rtm init`."""
+
+
+def bundle_of_a_project(root: Path) -> str:
+    """Return the bundle for `rtm init --databricks`. Raise ValueError if this repository's bundle lacks a part."""
+    text = (root / "databricks/databricks.yml").read_text(encoding="utf-8")
+    for old, new in IN_A_PROJECT.items():
+        if text.count(old) != 1:
+            raise ValueError(f"databricks.yml does not contain {old!r} exactly once; correct IN_A_PROJECT")
+        text = text.replace(old, new)
+    return text
+
+
 RENDERERS: dict[str, Callable[[Path], str]] = {
     "spark_rtm/commands/capacity.json": cost_model,
     "spark_rtm/commands/errors.json": errors_json,
+    "spark_rtm/commands/template/databricks.yml": bundle_of_a_project,
+    "spark_rtm/commands/template/start_here.txt": lambda root: (root / "databricks/start_here.py").read_text("utf-8"),
     overview.NAME: overview.chart,
 }

@@ -43,7 +43,9 @@ FILES = {
     "test.yml": ".github/workflows/test.yml",
 }
 """Files of the template, and their paths in the project."""
-FILLED = ("project.toml",)
+DATABRICKS = {"databricks.yml": "databricks.yml", "start_here.txt": "start_here.py"}
+"""Further files for a project on Databricks, which `skills.py generate` writes from the folder `databricks`."""
+FILLED = ("project.toml", "databricks.yml")
 """Files in which `{name}`, `{wheel}`, `{pyspark}` and `{connector}` are replaced."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.IGNORECASE)
 TAKEN = ("pyspark", DISTRIBUTION)
@@ -64,6 +66,11 @@ next (the first command installs Spark, which takes minutes):
 {install}  {run}pytest                   # run the tests
   {run}rtm prove job.py:marked  # find records that break the query
   {run}python try_job.py        # run the job with test records, until Ctrl-C"""
+ON_DATABRICKS = """
+
+on Databricks (databricks.yml lists the variables to set):
+  databricks bundle deploy && databricks bundle run first_hour  # runs the notebook start_here.py on one worker
+  databricks bundle deploy -t prod                              # runs job.py"""
 WITH_PIP = """\
   python3 -m venv .venv && .venv/bin/pip install "$(ls vendor/*.whl)[java,prove,testing]"
 """
@@ -75,6 +82,8 @@ class Options:
 
     name: Annotated[Path, Argument(is_positional=True)]
     """New folder for the project. The last part of the path is the project's name."""
+    databricks: bool = False
+    """Add a Databricks bundle, which runs the job, and a notebook for the first hour on Databricks."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +126,16 @@ def run(options: Options) -> int:
         wheel.write(vendor / wheel.name)
         values = {"name": folder.name, "wheel": wheel.name, "connector": _connector()}
         values["pyspark"] = _found(r"pyspark==([\d.]+)", wheel.metadata)
-        for name, target in FILES.items():
+        for name, target in (FILES | (DATABRICKS if options.databricks else {})).items():
             text = TEMPLATE.joinpath(name).read_text(encoding="utf-8")
             if name in FILLED:
                 text = re.sub(r"\{(name|wheel|pyspark|connector)\}", lambda match: values[match[1]], text)
+            if options.databricks:  # the linter then applies the rules of both engines
+                text = re.sub(r'(?m)^engine = "oss-4.3".*\n', "", text)
             path = unfinished / target
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    print(_report(folder))
+    print(_report(folder) + (ON_DATABRICKS if options.databricks else ""))
     return 0
 
 
@@ -236,7 +247,7 @@ COMMANDS = [
         "write a project with a real-time job, its tests and the settings of its tools",
         Options,
         run,
-        {"init my-job": "write the folder my-job"},
+        {"init my-job": "write the folder my-job", "init my-job --databricks": "with a bundle for Databricks"},
         DESCRIPTION,
     )
 ]

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
-from scripts.pack import files
+from scripts.pack import files, package_data
 from spark_rtm.cli import RTM
-from spark_rtm.commands.init import FILES, TEMPLATE
+from spark_rtm.commands.init import DATABRICKS, FILES, TEMPLATE
 from spark_rtm.services.packages import connector
 
 BAD_NAMES = (".", "..", "a b", "-a", "a-", "ä", "a" * 65, "pyspark", "Spark-Real-Time-Mode")
@@ -33,7 +34,7 @@ def test_project_contains_the_template_and_a_wheel_that_its_settings_name(projec
     parsed = tomllib.loads(settings)
 
     assert {*FILES.values(), files.relative(project, wheel)} == written
-    assert {path.name for path in files.files_below(TEMPLATE)} == FILES.keys()
+    assert {path.name for path in files.files_below(TEMPLATE)} == FILES.keys() | DATABRICKS.keys()
     assert (project / "job.py").read_bytes() == (TEMPLATE / "job.py").read_bytes()
     assert "my-job" == parsed["project"]["name"]
     assert {"spark-real-time-mode": {"path": f"vendor/{wheel.name}"}} == parsed["tool"]["uv"]["sources"]
@@ -55,6 +56,39 @@ def test_linter_finds_no_fault_in_a_new_project(
     Path("job.py").write_text(text.replace('realTime="5 minutes"', "realTime=True"))
     assert 1 == RTM.main(["lint", "."])
     Path("job.py").write_text(text)
+
+
+def test_project_for_databricks_has_a_bundle_that_finds_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The linter finds nothing with the rules of both engines; a wrong setting of the cluster is reported."""
+    project, written = tmp_path / "ads", {*FILES.values(), *DATABRICKS.values()}
+    assert 0 == RTM.main(["init", str(project), "--databricks"])
+    assert "databricks bundle run first_hour" in capsys.readouterr().out
+    bundle = yaml.safe_load((project / "databricks.yml").read_text())
+    jobs = {name: target["resources"]["jobs"] for name, target in bundle["targets"].items()}
+    [task], [notebook] = jobs["prod"]["real_time"]["tasks"], jobs["dev"]["first_hour"]["tasks"]
+    named = [task["spark_python_task"]["python_file"], task["libraries"][0]["whl"]]
+    named.append(notebook["notebook_task"]["notebook_path"])
+    monkeypatch.chdir(project)
+
+    assert "ads" == bundle["bundle"]["name"]
+    assert [] == [name for name in named if not Path(name).is_file()]
+    assert written < {files.relative(project, path) for path in project.rglob("*") if path.is_file()}
+    assert (project / "start_here.py").read_bytes() == (files.ROOT / "databricks/start_here.py").read_bytes()
+    assert 0 == RTM.main(["lint", "."]), capsys.readouterr().out
+    text = Path("databricks.yml").read_text()
+    Path("databricks.yml").write_text(text.replace("availability: ON_DEMAND_AZURE", "availability: SPOT_AZURE"))
+    assert 1 == RTM.main(["lint", "."])
+
+
+def test_bundle_of_a_project_follows_the_bundle_of_this_repository(tmp_path: Path) -> None:
+    (tmp_path / "databricks").mkdir()
+    text = (files.ROOT / "databricks/databricks.yml").read_text()
+    (tmp_path / "databricks/databricks.yml").write_text(text.replace("./real_time_job.py", "./other.py"))
+
+    with pytest.raises(ValueError, match=r"does not contain './real_time_job.py' exactly once"):
+        package_data.bundle_of_a_project(tmp_path)
 
 
 @pytest.mark.parametrize("is_found", [True, False], ids=["uv", "pip"])

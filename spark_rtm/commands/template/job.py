@@ -80,11 +80,14 @@ def required(name: str, what: str) -> str:
 
 def main() -> None:
     """Keep the query running until Ctrl-C or SIGTERM. `keep` restarts it after a transient failure."""
-    from spark_rtm.services.spark import build_session  # noqa: PLC0415 - Databricks has a session
-
     servers = required("KAFKA_BOOTSTRAP_SERVERS", "the address of your Kafka cluster")
     checkpoints = required("CHECKPOINTS", "a folder that all workers reach and that remains if a worker is lost")
-    spark = build_session("orders", master=os.environ.get("SPARK_MASTER", ""))  # a local session without SPARK_MASTER
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        spark = SparkSession.builder.getOrCreate()  # the session of the cluster
+    else:
+        from spark_rtm.services.spark import build_session  # noqa: PLC0415 - its packages are not on Databricks
+
+        spark = build_session("orders", master=os.environ.get("SPARK_MASTER", ""))  # by default, a local session
     keep(spark, {TARGET: lambda: start(spark, servers, checkpoints)})
 
 
