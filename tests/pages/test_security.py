@@ -15,6 +15,7 @@ from examples.attribution.pipeline import query_starters
 from examples.attribution.settings import Settings
 from examples.attribution.topics import TOPICS, create_topics
 from scripts.pack import files
+from spark_rtm.commands.template import job
 from spark_rtm.kafka.topics import ensure_topics
 from spark_rtm.realtime.exactly_once import ExactlyOnceError, to_kafka
 from spark_rtm.realtime.failures import failure_of
@@ -255,6 +256,27 @@ def test_login_of_the_environment_suits_the_engine(variables: Options, module: s
     assert ({}, {}) == login_of_environment(variables)
     with pytest.raises(ValueError, match="user 'user' or its password is empty"):
         login_of_environment(variables | {"KAFKA_USER": "user"})
+
+
+def test_job_of_a_new_project_logs_in_with_the_variables_of_its_environment(
+    spark: SparkSession, secured: SecuredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = (job.SOURCE, job.TARGET, job.REJECTS)
+    ensure_topics(secured.setup, topics, 1)
+    secured.allow((job.SOURCE, "READ"), (job.TARGET, "WRITE"), (job.REJECTS, "WRITE"))
+    monkeypatch.setenv("KAFKA_TRUSTSTORE", secured.trusted)
+    for name, value in zip(job.LOGIN, ("SCRAM-SHA-512", USER, PASSWORD), strict=True):
+        monkeypatch.setenv(name, value)
+
+    query = job.start(spark, secured.login, str(tmp_path))
+    produce(secured.setup, job.SOURCE, [(0, b'{"order_id": "A-1", "amount_cents": 1}'), (0, b"{broken")])
+
+    def is_done() -> object:
+        return query.exception() or all(end_offset(secured.setup, topic) for topic in topics[1:])
+
+    eventually(is_done, 60, "a result of each record")
+    assert query.exception() is None
+    query.stop()
 
 
 def test_truststore_of_java_is_read(spark: SparkSession, secured: SecuredKafka, tmp_path: Path) -> None:
