@@ -11,7 +11,7 @@ from scripts.pack import files, manifest
 from scripts.pack.assistants import ASSISTANTS, PLUGIN, folders, installed
 from scripts.pack.checks.links import check_links
 from scripts.pack.install import stale
-from scripts.pack.shipped import MACHINERY
+from scripts.pack.shipped import MACHINERY, TEMPLATE
 from scripts.skills import main
 
 NAME = "spark-real-time-mode"
@@ -121,7 +121,7 @@ def test_links_of_a_copy_resolve(home: Path) -> None:
     (copy / "references/state.md").unlink()
     other = copy.rename(home / "other")
 
-    lacking = ("tests/", "benchmarks/", "measured/", "scripts/pack/", "evals/", "README.md", *MACHINERY)
+    lacking = ("tests/", "benchmarks/", "measured/", "scripts/pack/", "evals/", "README.md", TEMPLATE, *MACHINERY)
     assert [] == [message for message in broken if not any(part in message for part in lacking)]
     assert "resolve only in a checkout" in (other / "SKILL.md").read_text(encoding="utf-8")
     assert any("state.md' does not exist" in finding.message for finding in check_links(other))
