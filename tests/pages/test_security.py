@@ -264,8 +264,8 @@ def test_job_of_a_new_project_logs_in_with_the_variables_of_its_environment(
     topics = (job.SOURCE, job.TARGET, job.REJECTS)
     ensure_topics(secured.setup, topics, 1)
     secured.allow((job.SOURCE, "READ"), (job.TARGET, "WRITE"), (job.REJECTS, "WRITE"))
-    monkeypatch.setenv("KAFKA_TRUSTSTORE", secured.trusted)
-    for name, value in zip(job.LOGIN, ("SCRAM-SHA-512", USER, PASSWORD), strict=True):
+    variables = {"KAFKA_USER": USER, "KAFKA_PASSWORD": PASSWORD, "KAFKA_TRUSTSTORE": secured.trusted}
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
     query = job.start(spark, secured.login, str(tmp_path))

@@ -18,7 +18,7 @@ from spark_rtm.realtime import decoding
 from spark_rtm.realtime.control import source_format
 from spark_rtm.realtime.keeper import keep
 from spark_rtm.realtime.limits import ID_PATTERN, MAX_NUMBER
-from spark_rtm.realtime.login import DATABRICKS_CLIENT, OSS_CLIENT, client_login, password_login
+from spark_rtm.realtime.login import login_of_environment
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import KAFKA_SINK
 from spark_rtm.realtime.slots import preflight
@@ -29,7 +29,6 @@ PARTITIONS = 2
 ORDER = StructType().add("order_id", "string").add("amount_cents", "long")
 """An order, for example {"order_id": "A-1", "amount_cents": 2500}."""
 LARGE_CENTS = 100_000
-LOGIN = ("KAFKA_MECHANISM", "KAFKA_USER", "KAFKA_PASSWORD")
 
 
 def marked(orders: DataFrame) -> DataFrame:
@@ -48,7 +47,7 @@ def marked(orders: DataFrame) -> DataFrame:
 
 def start(spark: SparkSession, servers: str, checkpoints: str) -> StreamingQuery:
     """Create missing topics, check the task slots, and start the query in real-time mode."""
-    login, client = logins()
+    login, client = login_of_environment()  # KAFKA_USER and others; nothing without it
     partitions = ensure_topics(servers, [SOURCE, TARGET, REJECTS], PARTITIONS, login=client)
     kafka = {"kafka.bootstrap.servers": servers, **login}
     source = spark.readStream.format(source_format()).options(**kafka, subscribe=SOURCE, startingOffsets="earliest")
@@ -60,17 +59,6 @@ def start(spark: SparkSession, servers: str, checkpoints: str) -> StreamingQuery
     assert_real_time(query)
     print(f"{SOURCE} -> {TARGET}, {REJECTS}: runs in real-time mode; Ctrl-C stops it", flush=True)
     return query
-
-
-def logins() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the login of Spark and that of the client which creates topics. Without KAFKA_USER, both are empty."""
-    if "KAFKA_USER" not in os.environ:
-        return {}, {}
-    login = [required(name, "the login of your Kafka cluster") for name in LOGIN]
-    truststore = os.environ.get("KAFKA_TRUSTSTORE", "")  # a PEM file; without it, clients trust the usual authorities
-    client = DATABRICKS_CLIENT if "DATABRICKS_RUNTIME_VERSION" in os.environ else OSS_CLIENT
-    for_spark = password_login(*login, truststore=truststore, client=client)
-    return for_spark, client_login(*login, truststore=truststore)
 
 
 def required(name: str, what: str) -> str:
