@@ -88,29 +88,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel of this package."""
+    """A wheel of this package: its file name, its metadata and its files."""
 
-    version: str
+    name: str
     metadata: str
     files: dict[str, bytes]
-    """Contents by path in the wheel, without the list of files."""
-
-    @property
-    def name(self) -> str:
-        """Return the file name."""
-        return f"{self._stem}-py3-none-any.whl"
-
-    @property
-    def _stem(self) -> str:
-        return f"{DISTRIBUTION.replace('-', '_')}-{self.version}"
 
     def write(self, path: Path) -> None:
-        """Write the wheel with its list of files and their hashes."""
-        record = f"{self._stem}.dist-info/RECORD"
-        lines = [f"{name},sha256={_hash(content)},{len(content)}\n" for name, content in self.files.items()]
-        listed = {record: "".join([*lines, f"{record},,\n"]).encode()}
+        """Write the wheel."""
         with zipfile.ZipFile(path, "w") as archive:
-            for name, content in (self.files | listed).items():
+            for name, content in self.files.items():
                 archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
 
@@ -143,12 +130,15 @@ def packed() -> Wheel:
     """Return a wheel with the running package. Raise `UsageError` if the package's requirements are unknown."""
     info = _info_of_checkout(PACKAGE.parent) or _info_of_installation()
     metadata = info["METADATA"].decode()
-    version = _found(r"(?m)^Version: (.+)$", metadata)
+    stem = f"{DISTRIBUTION.replace('-', '_')}-{_found(r'(?m)^Version: (.+)$', metadata)}"
     parts = (path.relative_to(PACKAGE.parent) for path in sorted(PACKAGE.rglob("*")) if path.is_file())
     names = [part for part in parts if part.suffix != ".pyc" and not any(one.startswith(".") for one in part.parts)]
     files = {name.as_posix(): PACKAGE.parent.joinpath(name).read_bytes() for name in names}
-    folder = f"{DISTRIBUTION.replace('-', '_')}-{version}.dist-info"
-    return Wheel(version, metadata, files | {f"{folder}/{name}": content for name, content in info.items()})
+    files |= {f"{stem}.dist-info/{name}": content for name, content in info.items()}
+    lines = [f"{name},sha256={_hash(content)},{len(content)}\n" for name, content in files.items()]
+    record = f"{stem}.dist-info/RECORD"
+    files[record] = "".join([*lines, f"{record},,\n"]).encode()
+    return Wheel(f"{stem}-py3-none-any.whl", metadata, files)
 
 
 def _info_of_checkout(root: Path) -> dict[str, bytes]:
