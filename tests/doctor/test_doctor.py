@@ -110,22 +110,24 @@ BARE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from spark_rtm.cli impo
 
 
 @pytest.mark.parametrize(
-    ("java", "found"),
+    ("java", "home", "found"),
     [
-        (None, "JAVA_HOME and PATH contain none"),
-        ("echo 'openjdk version \"11.0.2\"' >&2", "java from PATH is Java 11.0.2"),
-        ("echo 'java version \"1.8.0_292\"' >&2", "java from PATH is Java 8.0"),
-        ("exit 1", "java from PATH is no Java that runs"),
+        ("", "", "PATH has none"),
+        ("echo 'openjdk version \"11.0.2\"' >&2", "", "java from PATH is Java 11.0.2"),
+        ("echo 'java version \"1.8.0_292\"' >&2", "", "java from PATH is Java 8.0"),
+        ("exit 1", "", "java from PATH is no Java that runs"),
+        ("echo 'openjdk version \"17.0.1\"' >&2", "/no", "/no/bin/java from JAVA_HOME is no Java that runs"),
     ],
-    ids=["no Java", "Java 11", "Java 8", "broken Java"],
+    ids=["no Java", "Java 11", "Java 8", "broken Java", "wrong JAVA_HOME"],
 )
-def test_python_alone_suffices_to_report_what_is_missing(tmp_path: Path, java: str | None, found: str) -> None:
+def test_python_alone_suffices_to_report_what_is_missing(tmp_path: Path, java: str, home: str, found: str) -> None:
     """Python has no packages, so PySpark, the Kafka client and Java are problems with remedies."""
     if java:
         (tmp_path / "java").write_text(f"#!/bin/sh\n{java}\n")
         (tmp_path / "java").chmod(0o755)
     command = [sys.executable, "-I", "-S", "-B", "-c", BARE, str(files.ROOT), "doctor"]
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    environment["JAVA_HOME"] = home
 
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
 
