@@ -6,6 +6,7 @@ offsets. This command also reads damaged checkpoints and object stores. Querying
 `confluent_kafka` package.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,7 +82,7 @@ def partitions_of(
     try:
         admin = AdminClient({**connection.properties(), "log_level": "0"})
         # Request metadata for all topics, because a request for a single topic could create the topic.
-        known = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
+        known = _topics(admin, KafkaException)
         wanted = [
             TopicPartition(topic, number) for topic in topics if topic in known for number in known[topic].partitions
         ]
@@ -97,6 +98,17 @@ def partitions_of(
         # The broker returns -1 if no record is newer.
         found.setdefault(topic, {})[number] = Partition(first, end, newer[0] if newer and newer[0] >= 0 else end)
     return found
+
+
+def _topics(admin: "AdminClient", error: type[Exception]) -> Mapping[str, Any]:
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            # A short call, because Ctrl-C does not end it.
+            return admin.list_topics(timeout=min(1, TIMEOUT_SECONDS)).topics
+        except error:
+            if time.monotonic() > end:
+                raise
 
 
 def _offsets(admin: "AdminClient", wanted: list["TopicPartition"], spec: "OffsetSpec") -> dict[tuple[str, int], int]:

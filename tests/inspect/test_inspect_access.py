@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +113,29 @@ def test_unreachable_broker_is_named(
 
     assert (2, "") == (status, out)
     assert "Kafka at 127.0.0.1:1 did not respond" in err
+
+
+PATIENT = (
+    "import sys; from spark_rtm.cli import RTM; from spark_rtm.inspect import sources; "
+    "sources.TIMEOUT_SECONDS = 3_600; sys.exit(RTM.main(sys.argv[1:]))"
+)
+
+
+def test_ctrl_c_ends_the_wait_for_a_broker(checkpoint: Path) -> None:
+    """The server accepts the connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        words = ["inspect", str(checkpoint), "--bootstrap-servers", f"127.0.0.1:{server.getsockname()[1]}"]
+        command, pipe = [sys.executable, "-c", PATIENT, *words], subprocess.PIPE
+        with subprocess.Popen(command, cwd=files.ROOT, stdout=pipe, stderr=pipe) as process:
+            connection, _ = server.accept()
+            process.send_signal(signal.SIGINT)
+            try:
+                output = process.communicate(timeout=60)
+            finally:
+                process.kill()
+                connection.close()
+
+    assert (130, (b"", b"")) == (process.returncode, output)
 
 
 @pytest.mark.parametrize(
