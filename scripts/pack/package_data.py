@@ -112,7 +112,7 @@ def families(root: Path) -> Iterator[KnownError]:
     for each in _search(root)["families"]:
         page = f"references/{each['page']}"
         messages = tuple(each.get("messages", ()))
-        yield KnownError(each["title"], OSS, titles[page], page, messages, each["fix"], each["pattern"])
+        yield KnownError(each["title"], OSS, titles.get(page, ""), page, messages, each["fix"], each["pattern"])
 
 
 def sections(root: Path) -> list[Section]:
@@ -133,18 +133,14 @@ def _sections(path: Path, keywords: dict[str, str]) -> Iterator[Section]:
         prose = [lines[number - 1] for number in body if number not in cells]
         rows = [cells[number] for number in body if number in cells]
         words = keywords.get(place.removeprefix("references/"), "")
-        head = Counter(dict.fromkeys(stems(words), 3))
+        head = Counter(dict.fromkeys(stems(words), 2)) + Counter(stems(words))
         head += Counter(stems(headings[0].title)) + Counter(stems(heading.title) * 4)
         count = Counter(stem for row in rows for stem in stems(plain(" ".join(row[:1] + row[:-1]), place)))
         count += Counter(stem for line in prose for stem in stems(plain(line, place)))
         lead = next((line for line in prose if line[0] not in ">|*-#"), "")
-        yield Section(
-            heading.title,
-            place,
-            " ".join(plain(lead, place).split()),
-            dict(sorted(head.items())),
-            dict(sorted(count.items())),
-        )
+        phrases = [sorted(set(stems(phrase))) for phrase in (heading.title, *words.split(", "))]
+        lead = " ".join(plain(lead, place).split())
+        yield Section(heading.title, place, lead, dict(sorted(head.items())), phrases, dict(sorted(count.items())))
 
 
 def plain(text: str, page: str) -> str:

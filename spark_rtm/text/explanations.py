@@ -35,10 +35,12 @@ SATURATION, LENGTH_WEIGHT = 1.2, 0.5
 """The parameters k1 and b of BM25."""
 BODY_WEIGHT = 0.3
 """Weight of a word that is in the text of a section, but neither in its title nor among its keywords."""
-UNKNOWN_WEIGHT = 4.0
+UNKNOWN_WEIGHT = 5.0
 """Weight of a word that is in no section."""
 MIN_SHARE = 0.45
 """Minimum weighted share of the words that a section must contain."""
+PHRASE_WEIGHT = 0.5
+"""Weight of the words that are in one phrase of a section, such as its title."""
 PAGE_WEIGHT = 0.8
 """Factor for a whole page, because one of its sections usually answers better."""
 
@@ -81,8 +83,9 @@ class KnownError:
 
     @cached_property
     def identifiers(self) -> list[str]:
-        """The identifiers in the fix, in lower case, which distinguish sections that explain the same condition."""
-        return list(dict.fromkeys(name.lower() for name in IDENTIFIER.findall(self.fix)))
+        """What distinguishes sections of one condition: the identifiers in the fix, twice, and the title's words."""
+        words = [*dict.fromkeys(IDENTIFIER.findall(self.fix))] * 2 + re.findall(r"\w{4,}", self.title)
+        return [word.lower() for word in words]
 
     @cached_property
     def stems(self) -> set[str]:
@@ -101,6 +104,8 @@ class Section:
     """The first sentences of the section."""
     head: dict[str, int]
     """The stems of the title and of the keywords that people use."""
+    phrases: list[list[str]]
+    """The stems of the title and of each keyword."""
     body: dict[str, int]
 
     def weight(self, stem: str) -> float:
@@ -150,5 +155,13 @@ def rank(sections: Sequence[Section], terms: list[list[tuple[str, float]]]) -> l
             gains = ((weight, section.count(stem)) for stem, weight in term)
             score += max((weight * number / (number + length) for weight, number in gains), default=0.0)
         if total and share >= MIN_SHARE * total:
-            scores[section] = score * (0.1 + 0.9 * share / total) * (1 if "#" in section.page else PAGE_WEIGHT)
+            score = score * (0.1 + 0.9 * share / total) + PHRASE_WEIGHT * _in_one_phrase(section, terms)
+            scores[section] = score * (1 if "#" in section.page else PAGE_WEIGHT)
     return sorted(scores, key=lambda section: -scores[section])
+
+
+def _in_one_phrase(section: Section, terms: list[list[tuple[str, float]]]) -> float:
+    best = 0.0
+    for phrase in section.phrases:
+        best = max(best, sum(max((weight for stem, weight in term if stem in phrase), default=0.0) for term in terms))
+    return best

@@ -133,15 +133,16 @@
     const sizes = sections.map(({ body }) => sum(Object.values(body)));
     const mean = sum(sizes) / Math.max(1, sections.length);
     const ranked = sections.map((section, number) => {
-      const { head, body, page } = section;
+      const { head, phrases, body, page } = section;
       const length = settings.saturation * (1 - settings.lengthWeight + (settings.lengthWeight * sizes[number]) / mean);
       const covered = (stem) => (has(head, stem) ? 1 : has(body, stem) ? settings.bodyWeight : 0);
       const times = (stem) => (has(head, stem) ? head[stem] : 0) + (has(body, stem) ? body[stem] : 0);
       const gain = (weight, times) => (weight * times) / (times + length);
       const share = sum(terms.map((term) => largest(term.map(([stem, weight]) => weight * covered(stem)), 0)));
       const score = sum(terms.map((term) => largest(term.map(([stem, weight]) => gain(weight, times(stem))), 0)));
-      const factor = page.includes("#") ? 1 : settings.pageWeight;
-      return { section, share, score: score * (0.1 + (0.9 * share) / total) * factor };
+      const inPhrase = (phrase) => sum(terms.map((term) => largest(term.map(([stem, weight]) => (phrase.includes(stem) ? weight : 0)), 0)));
+      const together = score * (0.1 + (0.9 * share) / total) + settings.phraseWeight * largest(phrases.map(inPhrase), 0);
+      return { section, share, score: together * (page.includes("#") ? 1 : settings.pageWeight) };
     });
     const near = total ? ranked.filter(({ share }) => share >= settings.minShare * total) : [];
     near.sort((a, b) => b.score - a.score);
