@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, LongType, StringType
 
-from examples.attribution.correlation.schemas import ATTRIBUTED
+from examples.attribution.correlation.sql import ATTRIBUTED
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
 from spark_rtm.sinks import PostgresUpsertSink

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from examples.attribution.correlation.schemas import ATTRIBUTED
+from examples.attribution.correlation.sql import ATTRIBUTED
 from examples.attribution.pacing.rule import CampaignCount, bucket_length_ms
 from examples.attribution.schemas import struct_of
 from examples.attribution.settings import Settings

@@ -28,9 +28,8 @@ from examples.attribution.attributed_table import (
 from examples.attribution.correlation.rule import Result
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC
-from spark_rtm.kafka.consumer import CONSUMER, REQUEST_TIMEOUT_SECONDS, end_offsets, is_record
+from spark_rtm.kafka.consumer import CONSUMER, REQUEST_TIMEOUT_SECONDS, end_offsets, is_record, json_object
 from spark_rtm.kafka.continuity import NO_RESET, admin_client, first_offsets, is_temporary, topic_state
-from spark_rtm.kafka.records import json_object
 from spark_rtm.sinks import PostgresUpsertSink
 
 LOG = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ other writers could make the query fail.
 from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation.schemas import HISTORY
+from examples.attribution.correlation.rule import HISTORY
 from examples.attribution.correlation.sql import changes_of, results_of
 from examples.attribution.correlation.windows import Windows
 from examples.attribution.schemas import EVENTS

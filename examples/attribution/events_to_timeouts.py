@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from examples.attribution.correlation.processor import CorrelationProcessor
-from examples.attribution.correlation.schemas import ATTRIBUTED, HISTORY
+from examples.attribution.correlation.rule import HISTORY
+from examples.attribution.correlation.sql import ATTRIBUTED
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import Settings
 from spark_rtm.realtime.python_state import transform_with_state

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType
 
-from examples.attribution.events import STEPS
+from examples.attribution.correlation.rule import STEPS
 from examples.attribution.schemas import EVENTS, INPUT
 from examples.attribution.settings import Settings
 from examples.attribution.topics import EVENTS_TOPIC, REJECTED_TOPIC

@@ -8,11 +8,11 @@ The query reads touches from `ad-attributed`, conversions from `events`, and era
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation.schemas import ATTRIBUTED
+from examples.attribution.correlation.rule import BILLABLE
+from examples.attribution.correlation.sql import ATTRIBUTED
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.processor import CONVERSION, TOUCH, CreditProcessor
 from examples.attribution.credit.rule import OrderCredit
-from examples.attribution.events import BILLABLE
 from examples.attribution.schemas import EVENTS, struct_of
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, ERASURES_TOPIC, EVENTS_TOPIC

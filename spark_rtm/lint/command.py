@@ -11,9 +11,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from spark_rtm.lint import Options
-from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import RULES, is_complete, lint_sources
 from spark_rtm.lint.files.formats import PAGES, SUFFIXES
+from spark_rtm.lint.files.prose import claims_in
 from spark_rtm.lint.fixes import difference, fixable, fixed
 from spark_rtm.lint.marks import named_rules
 from spark_rtm.lint.problem import UncheckedError, time_limit

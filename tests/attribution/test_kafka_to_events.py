@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from examples.attribution.events import STEPS
+from examples.attribution.correlation.rule import STEPS
 from examples.attribution.kafka_to_events import KINDS_REQUIRING, kafka_to_events
 from examples.attribution.schemas import EVENTS
 from examples.attribution.settings import DemoSettings

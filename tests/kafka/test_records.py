@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from spark_rtm.kafka.records import json_object
+from spark_rtm.kafka.consumer import json_object
 
 FIELDS = {"id": str, "version": int, "flag": bool | None, "note": str | None}
 GOOD = {"id": "a", "version": 1}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_rtm.lint.claims import claims_in
 from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.files.prose import claims_in
 from tests.lint.case_files import cases_in
 from tests.lint.test_lint_cases import expected
 

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from scripts.skills import main
-from spark_rtm.lint.claims import OTHER, claims_in
 from spark_rtm.lint.engine import lint_text
+from spark_rtm.lint.files.prose import OTHER, claims_in
 from spark_rtm.lint.rules.claim import REMOVED
 from tests.lint.case_files import cases_in
 from tests.lint.test_lint_cases import expected

@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass
 
 from examples.attribution.audit.replay import replay_orders, replay_results
 from examples.attribution.audit.run_log import Row, RunLog, result_id_without_erasure
-from examples.attribution.correlation.rule import Result
+from examples.attribution.correlation.rule import STEPS, Result
 from examples.attribution.credit.models import CreditRules
 from examples.attribution.credit.rule import Conversion, OrderCredit
-from examples.attribution.events import STEPS
 from examples.attribution.pacing.rule import Goal, count_slots
 from examples.attribution.settings import Settings
 from examples.attribution.topics import ATTRIBUTED_TOPIC, PACING_TOPIC

@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from examples.attribution.correlation.rule import BILLABLE, FAMILIES
 from examples.attribution.credit.history import TouchId
 from examples.attribution.credit.rule import Touch
-from examples.attribution.events import BILLABLE, FAMILIES
 from examples.attribution.topics import ATTRIBUTED_TOPIC, CREDITS_TOPIC, EVENTS_TOPIC, PACING_TOPIC, REJECTED_TOPIC
 
 Row = dict[str, Any]

@@ -16,8 +16,7 @@ from examples.attribution.topics import (
     SOURCE_TOPICS,
     TOPICS,
 )
-from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record
-from spark_rtm.kafka.records import json_object
+from spark_rtm.kafka.consumer import consumer_from_start, end_offsets, is_at_end, is_record, json_object
 
 CONSUMER_CONF = {
     # Latencies are computed from append times. A slow reader does not change these times, so fetches may wait for more

@@ -12,8 +12,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-from examples.attribution.correlation.rule import Event
-from examples.attribution.correlation.schemas import HISTORY
+from examples.attribution.correlation.rule import HISTORY, Event
 from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.correlation.windows import Windows
 from examples.attribution.schemas import struct_of

@@ -5,7 +5,13 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, fields, replace
 
 from examples.attribution.correlation.windows import Windows
-from examples.attribution.events import BILLABLE, FAMILIES, STEPS
+
+STEPS = ("start", "first_quartile", "midpoint", "third_quartile", "complete")
+"""Playback steps in chronological order."""
+FAMILIES = ("impression", "click")
+"""Kinds of events with their own result codes. All playback steps share one set of codes, named `step`."""
+BILLABLE = ("matched", "matched_late_request")
+"""Result codes of impressions that fill their ad slots."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Result:
     """The latest time at which the missing event still matches. Only `pending` results have a deadline."""
 
 
+HISTORY = tuple(field.name for field in fields(Event))
+"""The names of the stored fields. `array_sort` compares field by field, so the first three fields order the events."""
 COPIED_FIELDS = {field.name for field in fields(Event)} & {field.name for field in fields(Result)} - {
     "kind",
     "clock_skew",

@@ -10,9 +10,19 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from examples.attribution.correlation.schemas import ATTRIBUTED
+from examples.attribution.correlation.rule import BILLABLE, STEPS, Result
 from examples.attribution.correlation.windows import Windows
-from examples.attribution.events import BILLABLE, STEPS
+from examples.attribution.schemas import struct_of
+
+ATTRIBUTED = struct_of(Result)
+"""
+One result. Times are UTC milliseconds. For each result id, only the highest version is valid.
+
+    {"result_id": "run-t734/1767225577743/click/run-e741", "version": 12, "kind": "click", "code": "matched",
+     "transaction_id": "run-t734", "request_ts": 1767225577743, "campaign_id": "run-campaign-0",
+     "effective_ts": 1767225610095, "src": "ad-callbacks:0:000000000251", "appended_at": 1767225625702,
+     "clock_skew": false, "user_key": "user-4940", "event_id": "run-e741", "impression_id": "run-i737"}
+"""
 
 
 def results_of(history: Column, windows: Windows) -> Column:

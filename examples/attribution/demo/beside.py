@@ -16,8 +16,7 @@ from examples.attribution.kafka_to_events import kafka_to_events
 from examples.attribution.pipeline import SOURCE_OPTIONS
 from examples.attribution.settings import Settings
 from examples.attribution.topics import EVENTS_TOPIC, SOURCE_TOPICS
-from spark_rtm.kafka.consumer import consumer_from_start, is_record
-from spark_rtm.kafka.records import json_object
+from spark_rtm.kafka.consumer import consumer_from_start, is_record, json_object
 from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.realtime.queries import KAFKA_SINK, raise_if_failed
 from spark_rtm.realtime.slots import preflight

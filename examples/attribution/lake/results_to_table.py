@@ -6,6 +6,7 @@ copies them at each interval. The table has the newest version of each result. A
 crash changes nothing.
 """
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ MAX_RECORDS = 100_000
 """Records per batch, so that a backlog does not fill the memory."""
 COMPACT_EVERY = 50
 """Batches between two compactions."""
+DIGITS = 9
+"""Digits of the name of a batch's folder, so that the names sort like the batches."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,55 @@ class Table(Protocol):
         """Return the newest version of each result."""
 
 
+class ParquetTable:
+    """
+    A folder with one folder of Parquet files per batch, and one folder with all batches before the last compaction.
+
+    A folder counts only if it contains `_SUCCESS`, which Spark writes last. A reader that started before a compaction
+    can still read its files until the next compaction.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._batches, self._compacted = folder / "batches", folder / "compacted"
+
+    def write(self, rows: DataFrame, batch_id: int) -> None:  # noqa: D102 - see `Table`
+        rows.coalesce(1).write.mode("overwrite").parquet(str(self._batches / f"{batch_id:0{DIGITS}}"))
+
+    def compact(self) -> None:  # noqa: D102 - see `Table`
+        batches, compacted = complete(self._batches), complete(self._compacted)
+        new = [path for path in batches if not compacted or path.name > compacted[-1].name]
+        if not new:
+            return
+        spark = SparkSession.active()
+        rows = newest(spark.read.schema(SCHEMA).parquet(*map(str, [*compacted[-1:], *new])))
+        rows.coalesce(1).write.mode("overwrite").parquet(str(self._compacted / new[-1].name))
+        for path in compacted[:-1]:
+            shutil.rmtree(path)
+        for path in batches:
+            if compacted and path.name <= compacted[-1].name:
+                shutil.rmtree(path)
+
+    def read(self, spark: SparkSession) -> DataFrame:  # noqa: D102 - see `Table`
+        compacted = complete(self._compacted)[-1:]
+        # A batch that is repeated after the compaction is older than the compacted folder.
+        paths = [
+            *compacted,
+            *(path for path in complete(self._batches) if not compacted or path.name > compacted[0].name),
+        ]
+        return newest(spark.read.schema(SCHEMA).parquet(*map(str, paths)))
+
+
+def complete(folder: Path) -> list[Path]:
+    """Return the folders in `folder` whose files are complete, oldest first."""
+    return sorted(path.parent for path in folder.glob("*/_SUCCESS"))
+
+
 def table_of(kind: str, folder: Path) -> Table:
     """Return the table of the kind `parquet` or `delta`. Only `delta` requires the `deltalake` package."""
-    module: Any = import_module(f"examples.attribution.lake.{kind}_table")
-    table: Table = getattr(module, f"{kind.capitalize()}Table")(folder)
+    if kind == "parquet":
+        return ParquetTable(folder)
+    module: Any = import_module("examples.attribution.lake.delta_table")  # which imports this module
+    table: Table = module.DeltaTable(folder)
     return table
 
 

@@ -19,8 +19,7 @@ from confluent_kafka import Consumer
 from examples.attribution.pacing.rule import CampaignCount, Goal, Pacing, pacing
 from examples.attribution.settings import Settings
 from examples.attribution.topics import PACING_TOPIC
-from spark_rtm.kafka.consumer import consumer_from_start, is_record
-from spark_rtm.kafka.records import json_object
+from spark_rtm.kafka.consumer import consumer_from_start, is_record, json_object
 
 POLL_SECONDS = 0.1
 FAST_FETCH = {

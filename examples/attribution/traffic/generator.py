@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
+from examples.attribution.correlation.rule import STEPS
 from examples.attribution.correlation.windows import Windows
-from examples.attribution.events import STEPS
 from examples.attribution.settings import TrafficSettings
 from examples.attribution.topics import ERASURES_TOPIC
 from spark_rtm.realtime.limits import MAX_RECORD_BYTES

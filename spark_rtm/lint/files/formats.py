@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any
 
 from spark_rtm.lint.facts import Facts
-from spark_rtm.lint.files.commands import read_shell, read_sql
+from spark_rtm.lint.files.code import read_jvm, read_shell, read_sql
 from spark_rtm.lint.files.definitions import read_definitions
 from spark_rtm.lint.files.documents import read_json, read_yaml
 from spark_rtm.lint.files.hcl import read_hcl
-from spark_rtm.lint.files.scala import read_jvm
 
 PARSERS: dict[str, Callable[[str], list[Any]]] = {
     **dict.fromkeys(("json", "jsonc"), read_json),

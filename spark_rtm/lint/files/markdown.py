@@ -8,10 +8,10 @@ from operator import add
 from typing import Any
 
 from spark_rtm.lint.facts import Fact, Facts, Sentence, denies
+from spark_rtm.lint.files.code import read_jvm
 from spark_rtm.lint.files.formats import READERS
 from spark_rtm.lint.files.layout import Layout, mark_of
 from spark_rtm.lint.files.prose import comments, sentences
-from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.problem import UncheckedError, UnreadableError
 from spark_rtm.lint.python.read import SPARK, read_python
 from spark_rtm.lint.spark.module import target_engines

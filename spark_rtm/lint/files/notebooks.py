@@ -9,11 +9,10 @@ each Python cell is a fence.
 import re
 
 from spark_rtm.lint.facts import Array, Facts, LineOf, Object
-from spark_rtm.lint.files.commands import read_sql
+from spark_rtm.lint.files.code import read_jvm, read_sql
 from spark_rtm.lint.files.documents import read_json
 from spark_rtm.lint.files.layout import Layout, layout_of, mark_of
 from spark_rtm.lint.files.markdown import read_page
-from spark_rtm.lint.files.scala import read_jvm
 from spark_rtm.lint.problem import UnreadableError
 from spark_rtm.lint.python.excerpt import parse, unparsed
 from spark_rtm.lint.python.read import read_python

@@ -1,4 +1,4 @@
-"""Split a page's prose into sentences and table cells, and decide which of them are about real-time mode."""
+"""Split prose into sentences and table cells, and list those about real-time mode, with a rule of SKILL.md for each."""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +10,13 @@ from spark_rtm.lint.files.layout import (
     MAX_TITLE,
     REFERS_BACK,
     Layout,
+    layout_of,
     without_comments,
     wrong_title,
 )
 from spark_rtm.lint.marks import EXPECT
 from spark_rtm.text import markdown
+from spark_rtm.text.finding import printable
 
 OTHER_MODE = re.compile(
     r"\b(?:micro-?batch|batch|warehouses?|dashboards?|continuous\s+(?:processing|mode|trigger)|availableNow|"
@@ -33,6 +35,23 @@ ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 COMMENT = re.compile(r"(?:^|\s)(?:#|//|--)\s+(\S.*)$")
 BREAK = re.compile(r"\s*(?:#{1,6}\s|[|]|$|---+\s*$|===+\s*$)")
 QUOTE = re.compile(r"^(?:\s*>)+ ?")
+SUBJECTS = {
+    "Databricks: no Photon, autoscaling, spot or serverless jobs": r"photon|auto-?scal|\bspot\b|preemptible|serverless",
+    "Databricks: Runtime 16.4 LTS or later, 18 LTS advised": r"\b(?:DBR|runtime)\b|\b\d\d\.\d\b|\bLTS\b",
+    'both: .trigger(realTime="5 minutes")': r"\btrigger|realTime\s*=|processingTime|availableNow|continuous",
+    "both: the interval is the time between commits, not the latency": r"\binterval\b|every \d+|\bcommit",
+    "both: outputMode update": r"output ?mode|\bappend\b|\bcomplete mode\b",
+    "both: no Delta, no files, no foreachBatch": r"\bdelta\b|foreachBatch|parquet|\bfiles?\b|\btables?\b|\bsinks?\b",
+    "OSS: source Kafka": r"\bsources?\b|kinesis|event hubs|\brate\b|\bpulsar\b",
+    "OSS: no Python on the data path": r"\budfs?\b|pandas|python",
+    "both: free slots >= tasks of all stages": r"\bslots?\b|\bcores?\b|partitions",
+    "both: static tables only with broadcast(), union before state": r"\bjoins?\b|\bunion\b",
+    "both: timers and state": r"\btimers?\b|\bstate(?:ful)?\b|transformWithState|watermark",
+    "both: sinks upsert by id and version, or tolerate duplicates": r"exactly.once|duplicat|at.least.once|idempot",
+    "both: latency is append time minus append time": r"latenc|milliseconds?|\bms\b|sub-?second|\bp99\b",
+}
+"""The rules in SKILL.md, each with a pattern for the rule's subject."""
+OTHER = "no rule of SKILL.md applies: compare the sentence with the page that SKILL.md links to"
 
 
 def sentences(layout: Layout) -> Iterator[Sentence]:
@@ -102,3 +121,14 @@ def _is_about(texts: tuple[str, ...], titles: tuple[str, ...]) -> bool:
         if OTHER_MODE.search(text):
             return False
     return False
+
+
+def claims_in(text: str, name: str) -> list[str]:
+    """Return a text line for each of a page's sentences about real-time mode."""
+    lines = []
+    for sentence in sorted(sentences(layout_of(text)), key=lambda one: one.line):
+        if sentence.is_about or sentence.is_below:  # a page about real-time mode also describes other modes
+            words = " ".join(sentence.text.split())
+            rules = [rule for rule, pattern in SUBJECTS.items() if re.search(pattern, words, re.IGNORECASE)]
+            lines.append(printable(f"{name}:{sentence.line}: {words[:300]} [{'; '.join(rules) or OTHER}]"))
+    return lines

@@ -6,10 +6,8 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from examples.attribution.correlation.rule import Event, Result, correlate
-from examples.attribution.correlation.schemas import HISTORY
+from examples.attribution.correlation.rule import HISTORY, STEPS, Event, Result, correlate
 from examples.attribution.correlation.windows import Windows
-from examples.attribution.events import STEPS
 
 Results = dict[str, Result]
 """Results by id."""

@@ -19,9 +19,8 @@ from typing import Any
 
 import pytest
 
-from examples.attribution.correlation.rule import Event, correlate
+from examples.attribution.correlation.rule import STEPS, Event, correlate
 from examples.attribution.correlation.windows import Windows
-from examples.attribution.events import STEPS
 
 WINDOWS = Windows()
 T = 1_000_000_000

@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-from examples.attribution.correlation.rule import Event, Result, correlate
-from examples.attribution.correlation.schemas import ATTRIBUTED, HISTORY
-from examples.attribution.correlation.sql import changes_of, results_of
+from examples.attribution.correlation.rule import HISTORY, Event, Result, correlate
+from examples.attribution.correlation.sql import ATTRIBUTED, changes_of, results_of
 from examples.attribution.correlation.windows import Windows
 from examples.attribution.schemas import EVENTS
 from tests.attribution.correlation.histories import (

@@ -17,8 +17,7 @@ from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
 
 from examples.attribution.lake.__main__ import main
-from examples.attribution.lake.parquet_table import ParquetTable
-from examples.attribution.lake.results_to_table import SCHEMA, Table, Written, start, table_of
+from examples.attribution.lake.results_to_table import SCHEMA, ParquetTable, Table, Written, start, table_of
 from scripts.pack.files import ROOT
 from spark_rtm.realtime.queries import QueryFailedError, stop_completely, wait_until
 from tests.helpers import eventually, new_topic

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
-from examples.attribution.correlation.rule import Event, Result, correlate
-from examples.attribution.events import BILLABLE
+from examples.attribution.correlation.rule import BILLABLE, Event, Result, correlate
 from examples.attribution.pacing.rule import CampaignCount, Goal, count_slots, pacing
 from examples.attribution.settings import DemoSettings
 from tests.attribution.correlation.histories import WINDOWS
