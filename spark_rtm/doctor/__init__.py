@@ -25,7 +25,7 @@ A file contains options and session settings of the job, one NAME=VALUE or NAME 
 of the source and the sink (such as kafka.bootstrap.servers), subscribe, topic, checkpointLocation, and settings of
 Spark. Client properties without the prefix kafka. and the Spark config of a Databricks cluster are also valid.
 These environment variables set the options that the files lack: {", ".join(VARIABLES)},
-KAFKA_TRUSTSTORE, and KAFKA_KEYSTORE or KAFKA_USER with KAFKA_PASSWORD and KAFKA_MECHANISM (SCRAM-SHA-512).
+KAFKA_TRUSTSTORE, and KAFKA_KEYSTORE or KAFKA_USER with KAFKA_PASSWORD and KAFKA_MECHANISM (PLAIN).
 
 exit status:
   0  no problem was found; a check without an input is skipped and says so

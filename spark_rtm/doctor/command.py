@@ -59,7 +59,7 @@ def settings_of(files: Sequence[Path]) -> dict[str, str]:
 
 def _login() -> dict[str, str]:
     user, keystore, truststore = (os.environ.get(f"KAFKA_{name}", "") for name in ("USER", "KEYSTORE", "TRUSTSTORE"))
-    mechanism, password = os.environ.get("KAFKA_MECHANISM", "SCRAM-SHA-512"), os.environ.get("KAFKA_PASSWORD", "")
+    mechanism, password = os.environ.get("KAFKA_MECHANISM", "PLAIN"), os.environ.get("KAFKA_PASSWORD", "")
     if user and password and mechanism in MODULES:
         return password_login(mechanism, user, password, truststore=truststore)
     if user:

@@ -95,14 +95,19 @@ def test_options_come_from_files_in_three_forms_and_from_the_environment(
     for name in ("KAFKA_BOOTSTRAP_SERVERS", "CHECKPOINTS", "KAFKA_USER", "KAFKA_TRUSTSTORE"):
         monkeypatch.setenv(name, f"{name} value")
     monkeypatch.setenv("KAFKA_PASSWORD", SECRET)
-    (tmp_path / "a").write_text("! of Java\nsasl.mechanism : PLAIN\n\nspark.master  local[4]\nsubscribe=a, b\n")
+    (tmp_path / "a").write_text("! of Java\nsasl.mechanism : SCRAM-SHA-256\n\nspark.master  local[4]\nsubscribe=a, b\n")
     (tmp_path / "b").write_text("\ufeffkafka.bootstrap.servers = b:9092\r\nspark.master=local[8]\r\nspark.empty\r\n")
 
     given = settings_of([tmp_path / "a", tmp_path / "b"])
 
-    login = password_login("SCRAM-SHA-512", "KAFKA_USER value", SECRET, truststore="KAFKA_TRUSTSTORE value")
+    login = password_login("PLAIN", "KAFKA_USER value", SECRET, truststore="KAFKA_TRUSTSTORE value")
     expected = {"kafka.bootstrap.servers": "b:9092", "checkpointLocation": "CHECKPOINTS value", **login}
-    expected |= {"kafka.sasl.mechanism": "PLAIN", "spark.master": "local[8]", "subscribe": "a, b", "spark.empty": ""}
+    expected |= {
+        "kafka.sasl.mechanism": "SCRAM-SHA-256",
+        "spark.master": "local[8]",
+        "subscribe": "a, b",
+        "spark.empty": "",
+    }
     assert expected == given
 
 
