@@ -1,4 +1,4 @@
-"""Create a certificate authority and certificates for the time of a test; no key is ever in the repository."""
+"""Create a certificate authority and certificates that exist only during a test; the repository contains no key."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

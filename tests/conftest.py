@@ -58,7 +58,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def workplace(rtm_folder: Path) -> Path:
-    """Return the folder in which Spark runs, which keeps relative checkpoints of pages out of the repository."""
+    """Return Spark's working directory, which keeps the relative checkpoint paths of pages out of the repository."""
     # Python workers start in the same folder and need the path to the repository's modules.
     os.environ["PYTHONPATH"] = str(ROOT)
     return rtm_folder

@@ -102,7 +102,7 @@ def without_java(folder: Path) -> dict[str, str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process with this id runs; an ended process may still wait for its parent."""
+    """Return whether a process with this id is running; a zombie is not."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -116,7 +116,7 @@ def new_topic(kafka: str, partitions: int) -> str:
 
 
 def add_partition(kafka: str, topic: str, partitions: int = 2, value: bytes = b"new") -> None:
-    """Add the partitions up to this number, and send a record to the last one."""
+    """Add partitions to a topic up to this number, and send a record to the last one."""
     admin = AdminClient({"bootstrap.servers": kafka})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(10)
     wait_until(lambda: len(admin.list_topics(timeout=10).topics[topic].partitions) == partitions, 30, "the partitions")

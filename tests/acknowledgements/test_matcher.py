@@ -1,7 +1,7 @@
 """
 The processor's results equal the replay in both languages and modes.
 
-The test detects each fault of the older public demo.
+The tests also detect the faults of an older public demo.
 """
 
 import subprocess
@@ -50,7 +50,7 @@ MODES: dict[str, dict[str, str]] = {
 
 
 class Leaking(Matcher):
-    """Clears nothing if the request is missing, and has no TTL."""
+    """A faulty processor that keeps state without a TTL, and never clears it if the request is missing."""
 
     def init(self, handle: Any) -> None:
         self._handle = handle
@@ -63,7 +63,7 @@ class Leaking(Matcher):
 
 
 class TimerForEachRow(Matcher):
-    """Sets another timer for each row."""
+    """A faulty processor that sets one more timer for each row."""
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         for row in rows:
@@ -78,7 +78,7 @@ def in_python(processor: Matcher) -> Callable[..., DataFrame]:
 def run(
     spark: SparkSession, kafka: str, matches: Callable[..., DataFrame], mode: str = "real-time"
 ) -> tuple[set[Result], set[Result], StreamingQuery]:
-    """Run until all timers are due and the next batch has begun; return expected and found results, and the query."""
+    """Run the query until its timers have fired. Return the expected and the found results, and the query."""
     prefix = f"test-{uuid.uuid4().hex[:8]}."
     with ticking(kafka, prefix + TICKS):
         query = start(spark, kafka, prefix, matches, MODES[mode])
@@ -107,7 +107,7 @@ def one_row_per_call(folder: Path) -> Callable[..., DataFrame]:
 
 
 def state_of(query: StreamingQuery) -> tuple[int, int]:
-    """Return the rows of state at the end, and the number of timers that the run has set and not deleted."""
+    """Return the final number of state rows, and the number of timers that the run set but did not delete."""
     operators = [operator for progress in query.recentProgress for operator in progress.stateOperators]
     timers = sum(o.customMetrics["numRegisteredTimers"] - o.customMetrics["numDeletedTimers"] for o in operators)
     return operators[-1].numRowsTotal, timers
@@ -160,7 +160,7 @@ class TestEngine:
         assert REJECTS == rejected_in(kafka, query)
 
     def test_faults_that_only_state_and_timers_show_are_noticed(self, spark: SparkSession, kafka: str) -> None:
-        """Acknowledgements without a request stay in the state forever, or each row leaves a timer."""
+        """Outputs do not show that state of an orphan acknowledgement remains, or that each row leaves a timer."""
         leaking, timing = (run(spark, kafka, in_python(each(OPTIONS.wait_ms))) for each in (Leaking, TimerForEachRow))
 
         orphans = {result for result in leaking[0] if result[-1] == "orphan"}

@@ -33,7 +33,7 @@ BROKEN: dict[str, bytes | None] = {
 
 @contextmanager
 def new_options(kafka: str, folder: Path) -> Iterator[Options]:
-    """Yield options with an interval longer than the test, so no output waits for a commit."""
+    """Yield options with a trigger interval longer than the test, which fails if an output waits for a commit."""
     options = Options(
         kafka, topic_prefix=f"test-{uuid.uuid4().hex[:8]}.", checkpoint_dir=str(folder), interval_seconds=300
     )
@@ -60,7 +60,7 @@ def _producer(bootstrap_servers: str) -> Producer:
 
 def create(job: Job, options: Options) -> None:
     """
-    Create the topics of a job, so that a test can send records before the job starts.
+    Create a job's topics, so that a test can send records before the job starts.
 
     The producer connects here, because a connection after the creation of a heartbeat would delay its append, and the
     job rejects heartbeats that are a second old.
@@ -83,7 +83,7 @@ def outputs_of(
     options: Options, job: Job, until: int | Callable[[list[Received]], bool], deadline_seconds: float = 60
 ) -> list[Received]:
     """
-    Read the job's target topics, and return the records sorted by source position. Their topics have no prefix.
+    Read the job's target topics, and return their records in order of source position, with topic names without prefix.
 
     `until` is the number of records, or a function that decides whether the records are complete.
     """

@@ -103,8 +103,8 @@ def observed(spark: SparkSession, shared_options: Options) -> Observed:
     """
     Observe a run with five devices, and its restart with batches of five seconds.
 
-    `back` returns after its alarm, `repeated` sends heartbeats twice, `rejected` sends bad records before its first
-    heartbeat, `restarted` returns while the job is stopped, and `steady` sends heartbeats all the time.
+    Device `back` returns after its alarm, `repeated` sends each heartbeat twice, `rejected` sends bad records before
+    its first heartbeat, `restarted` returns while the job is stopped, and `steady` sends heartbeats all the time.
     """
     options = shared_options
     create(JOB, options)
@@ -147,7 +147,7 @@ def without_steady(outputs: list[Received]) -> list[Received]:
 
 
 def bad_records(device: str) -> dict[str, bytes | None]:
-    """Return records of a device that the job must reject, by the reason."""
+    """Return one device's records that the job must reject, by reason."""
     return {
         **BROKEN,
         "bad_id:device_id": beat(device, device_id="d 1")[1],

@@ -60,7 +60,7 @@ def started(spark: SparkSession, options: Options, redis: Redis, password: Path)
 
 
 def test_redis_has_the_newest_values_over_an_outage(spark: SparkSession, options: Options, tmp_path: Path) -> None:
-    """Rows arrive in Redis before their batch ends, even after an outage; a wrong password makes the query fail."""
+    """Rows arrive in Redis before their batch ends, even after an outage. A wrong password makes the query fail."""
     redis, wrong = Redis(tmp_path), tmp_path / "wrong"
     wrong.write_text("another-secret")
     with redis.running():

@@ -22,7 +22,7 @@ TICKS = "ad-ticks"
 
 
 class Hop(Trial):
-    """A query from source topics, which have their full names, to a topic of its own or of another query."""
+    """A query from source topics, given by their full names, to a topic of its own or to another query's topic."""
 
     query: StreamingQuery
 
@@ -46,7 +46,7 @@ class Hop(Trial):
         self.query = self.start(self.folder.name, interval_ms)
 
     def send_events(self, events: Sequence[Event]) -> None:
-        """Send events; the transaction decides on the partition, so all queries read its events in the same order."""
+        """Send each event to its transaction's partition, so all queries read these events in the same order."""
         for partition in range(PARTITIONS):
             own = [event for event in events if crc32(event.transaction_id.encode()) % PARTITIONS == partition]
             self.send(sent_events(own), partition=partition)
@@ -63,11 +63,11 @@ class Hop(Trial):
         return any(progress.numInputRows for progress in self.query.recentProgress)
 
     def total(self, metric: str) -> int:
-        """Return the sum of a metric of the state over the batches of this run."""
+        """Return the sum of a state metric over the batches of this run."""
         return sum(getattr(p.stateOperators[0], metric) for p in self.query.recentProgress if p.stateOperators)
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """Read further rows, and return the newest version of each result."""
+        """Read the rows that were written since the last call, and return the newest version of each result."""
         for record in self.received():
             row = record.fields()
             assert row["result_id"].encode() == record.key

@@ -17,7 +17,7 @@ TABLES = {
 
 @pytest.mark.parametrize(("prefix", "table"), TABLES.items())
 def test_each_topic_prefix_has_its_own_table(prefix: str, table: str) -> None:
-    """Dots and hyphens result in different names, and the table of the offsets fits into 63 bytes."""
+    """Dots and hyphens in a prefix give different table names, and the offsets table's name fits into 63 bytes."""
     assert table == results_table(Settings(topic_prefix=prefix))
     assert len(f"{table}_offsets") <= 63
 

@@ -51,7 +51,7 @@ def test_restart_reads_only_new_records_unless_the_tables_are_lost(
     kafka: str, rtm_postgres: str, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    Versions can have any order. With the tables, the offsets are lost, and all records are read again.
+    Versions can have any order. If the tables are lost, so are the offsets in them, and all records are read again.
 
     Records that are not results are skipped and counted.
     """
@@ -75,7 +75,7 @@ def test_restart_reads_only_new_records_unless_the_tables_are_lost(
 
 
 def test_deleted_records_end_the_consumer_and_its_start(kafka: str, rtm_postgres: str, settings: Settings) -> None:
-    """A record that retention deletes before it is copied is an error, and a deleted offset is the remedy."""
+    """If retention deletes a record before it is copied, the consumer fails until the stored offset is deleted."""
     publish(kafka, settings, result("a", 2))
     copied(kafka, rtm_postgres, settings)
     publish(kafka, settings, result("a", 4), result("a", 6), result("a", 8))
@@ -96,7 +96,7 @@ def test_deleted_records_end_the_consumer_and_its_start(kafka: str, rtm_postgres
 
 
 def test_topic_that_is_created_again_ends_the_consumer(kafka: str, rtm_postgres: str, settings: Settings) -> None:
-    """Neither a running consumer nor its restart continues at the old offset of a longer topic with the same name."""
+    """Neither a running nor a restarted consumer continues from the old offset in a recreated, longer topic."""
     admin, topic = AdminClient({"bootstrap.servers": kafka}), settings.topic(ATTRIBUTED_TOPIC)
     publish(kafka, settings, result("a", 2))
     copied(kafka, rtm_postgres, settings)

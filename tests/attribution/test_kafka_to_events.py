@@ -178,7 +178,7 @@ def test_bad_record_is_rejected_with_reason_bytes_and_position(routes: dict[str,
 
 def test_good_record_passes_with_typed_fields(routes: dict[str, list[Route]]) -> None:
     """
-    All kinds pass; unknown fields and all headers except `t0` are dropped.
+    Records of all kinds pass; unknown fields and all headers except `t0` are dropped.
 
     The collector's time replaces the time of a device whose clock is off by more than the limit.
     """

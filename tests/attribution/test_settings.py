@@ -18,7 +18,7 @@ from examples.attribution.settings import Settings
     ],
 )
 def test_invalid_setting_is_rejected_with_a_remedy(option: str, value: Any, remedy: str) -> None:
-    """A value that would fail during a run is rejected before it, with name, value and remedy."""
+    """A value that would make a run fail is rejected before the run, with its name, the value and the remedy."""
     with pytest.raises(ValueError, match=rf"{option} is {value!r}, but must be {remedy}"):
         Settings(trigger="micro-batch", **{option: value})
 

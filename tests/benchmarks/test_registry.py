@@ -28,7 +28,7 @@ def test_make_lists_every_benchmark_with_what_it_measures() -> None:
 
 @pytest.mark.parametrize("name", registry.MODULES)
 def test_run_of_engines_is_long_enough_for_its_boundaries(name: str) -> None:
-    """With its defaults, a run of engines lasts at least 3.5 trigger intervals after a longer warm-up."""
+    """By default, a run lasts at least 3.5 trigger intervals after a warm-up of more than one trigger interval."""
     module = registry.load(name)
 
     for quick in (False, True):
@@ -56,7 +56,7 @@ def test_unknown_name_lists_the_benchmarks() -> None:
 
 @pytest.mark.parametrize("name", ["latency", "throughput"])
 def test_filter_without_a_case_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Otherwise, an empty measurement would be valid, and would replace the published one."""
+    """Without the error, a filter that matches no case would replace the published measurement by an empty one."""
     assert 1 == run(name, registry.load(name), ["--publish", "--filter", "realtime"])
 
     assert "error: --filter 'realtime' matches no case, so nothing is measured" in capsys.readouterr().err
@@ -77,5 +77,5 @@ def test_interrupted_benchmark_writes_nothing(
 
 
 def test_tables_need_neither_spark_nor_matplotlib() -> None:
-    """`skills.py generate` stays fast."""
+    """`skills.py generate` imports these modules, so it stays fast."""
     assert "set()\n" == output_of("-c", SPARK_FREE).stdout

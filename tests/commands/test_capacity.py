@@ -20,7 +20,7 @@ def measured(tmp_path: Path) -> Path:
 
 
 def test_capacity_contains_the_costs_behind_the_runs(measured: Path) -> None:
-    """The fitted model returns the known costs for new inputs; slots and replay follow from the demand."""
+    """The model fitted to known costs returns these costs for new inputs; slots and replay follow from the demand."""
     needed = capacity(json.loads(measured.read_text()), DEMAND)
 
     inputs = {"rate": 1_500, "partitions": 1, "keys": 5_000, "state_keys": 50_000, "record_bytes": 500, "queries": 1}

@@ -115,7 +115,9 @@ STARTS = {"rtm": ["-m", "spark_rtm"], "skills.py": [skills.__file__]}
 @pytest.mark.parametrize("is_starting", [True, False], ids=["starting", "reading"])
 def test_interrupt_ends_a_command_without_a_traceback(words: str, start: str, is_starting: bool) -> None:
     """
-    A shell reports 130 in both cases. A command that reads has read more than a pipe holds, so it waits for the rest.
+    A shell reports 130 in both cases.
+
+    A command that reads its input has read more than a pipe holds, so it waits for the rest.
 
     The tests of `control`, `resize`, `prove` and `install` interrupt these commands while they work.
     """

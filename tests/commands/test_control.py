@@ -1,4 +1,4 @@
-"""The socket between `rtm` and a job, without Spark: no request in these tests is a command."""
+"""The socket between `rtm` and a job, without Spark. No request in these tests is a valid command."""
 
 import json
 import os
@@ -176,7 +176,7 @@ def test_request_that_is_no_command_is_answered_and_not_executed(request_bytes: 
 
 
 def test_request_that_arrives_slowly_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each byte arrives in time, but the complete line does not."""
+    """Each byte arrives before its own timeout, but the complete line arrives too late."""
     monkeypatch.setattr(listener, "MAX_REQUEST_SECONDS", 0.5)
     with listen(NO_SPARK, tmp_path / "s"), socket.socket(socket.AF_UNIX) as client:
         client.connect(str(tmp_path / "s"))

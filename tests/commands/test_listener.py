@@ -32,7 +32,7 @@ def written(kafka: str, topic: str) -> int:
 
 
 def test_socket_is_private_and_executes_the_commands_of_rtm(spark: SparkSession, kafka: str, tmp_path: Path) -> None:
-    """`rtm commit`, `rtm drain` and `rtm stop` reach a running job through a private file."""
+    """`rtm commit`, `rtm drain` and `rtm stop` reach a running job through a socket that only its user can open."""
     source, target, path = new_topic(kafka, 1), new_topic(kafka, 2), tmp_path / "rtm.sock"
     start(kafka_rows(spark, kafka, source, SOURCE), kafka, target, tmp_path / "copy")
     produce(kafka, source, [(0, b"row")])

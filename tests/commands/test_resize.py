@@ -36,7 +36,11 @@ def send(kafka: str, topic: str, number: int) -> None:
 
 
 def ended(command: list[str], folder: Path, number: signal.Signals) -> Path:
-    """Send a signal to a call as soon as it rewrites the state. Return the folder that it was writing."""
+    """
+    Send a signal to an `rtm resize` process as soon as it rewrites the state.
+
+    Return the folder that it was writing.
+    """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def writing() -> list[Path]:
@@ -51,7 +55,11 @@ def ended(command: list[str], folder: Path, number: signal.Signals) -> Path:
 
 
 def resize_after_kills(folder: Path, partitions: int) -> None:
-    """Only a killed call leaves a folder. The folder's name is not `new`, and the next call reports it."""
+    """
+    Only a call that is killed leaves an incomplete folder.
+
+    The folder's name is not `new`, and the next call reports it.
+    """
     command = [*RESIZE, str(folder / "old"), "--partitions", str(partitions), "--to", str(folder / "new")]
     for number in (signal.SIGINT, signal.SIGTERM):
         ended(command, folder, number)

@@ -10,7 +10,7 @@ CASES = json.loads((ROOT / "tests/pages/slot_cases.json").read_text(encoding="ut
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["query"])
 def test_slots_are_those_of_the_shared_cases(case: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
-    """Another test compares the same cases with the plans of Spark."""
+    """Another test compares the same cases with the physical plans of Spark queries."""
     names = ("source_partitions", "shuffle_partitions", "stateful_stages", "queries")
     arguments = [f"--{name.replace('_', '-')}={case[name]}" for name in names]
     repartitions = case["repartitions"]

@@ -25,7 +25,7 @@ ANSWERS: dict[str, bytes] = {
 
 
 def _answering(answer: bytes) -> Build:
-    """Return a job that answers one command with any bytes."""
+    """Return a job that answers one command with arbitrary bytes."""
 
     def build(folder: Path) -> None:
         server = socket.socket(socket.AF_UNIX)

@@ -100,7 +100,7 @@ def test_planted_problem_is_found(name: str) -> None:
 
 
 def test_planted_costs_are_found() -> None:
-    """A process above a limit is reported. Its result is invented, so the test takes no time."""
+    """A process above a limit is reported. The measured costs are made up, so the test takes no time."""
     case = Case("", ["slots", "--source-partitions", "1"], JOB)
     result = run(case)
     costly = replace(result, seconds=MAX_SECONDS + 0.1, megabytes=MAX_MEGABYTES + 1)

@@ -1,4 +1,4 @@
-"""Texts for `lint`: repeated, nested, damaged and encoded texts, each after a mistake that must be found."""
+"""Hostile texts for `lint`: repeated, nested, damaged and encoded, each after a mistake that must be found."""
 
 import json
 import random

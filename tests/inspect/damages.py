@@ -22,7 +22,7 @@ def delete(*patterns: str) -> Damage:
 
 
 def edit(pattern: str, change: Callable[[bytes], bytes], *, checksum: bool = False) -> Damage:
-    """Return a damage that changes each matching file, and keeps or deletes its checksum file."""
+    """Return a function that changes each matching file, and keeps or deletes its checksum file."""
 
     def damage(checkpoint: Path) -> None:
         found = [*checkpoint.glob(pattern)]

@@ -15,7 +15,7 @@ CONFS = {"spark.sql.streaming.stateStore.providerClass": ROCKSDB, "spark.sql.shu
 
 
 def write_checkpoint(folder: Path, batches: int = 3, *, planned: int = 0, version: int = 2) -> Path:
-    """Write a stateless checkpoint of one Kafka topic with committed batches, then planned ones."""
+    """Write the checkpoint of a stateless query on one Kafka topic, with committed batches followed by planned ones."""
     write(folder / "metadata", '{"id":"11c08827-69b0-4cbd-a4fa-f9c502812785"}', STARTED_MS)
     write(folder / "sources/0/0", "\0v1\n" + json.dumps({"clicks": {"0": 0}}), STARTED_MS)
     for batch in range(batches + planned):

@@ -69,7 +69,11 @@ def test_new_layout_of_operator_metadata_is_read(checkpoint: Path) -> None:
 
 
 def test_copied_files_do_not_show_the_mode(checkpoint: Path) -> None:
-    """If `metadata` is newer than the batches, all times come from the copy. The pace comes from the logs."""
+    """
+    If `metadata` is newer than the batches, all times come from the copy.
+
+    In that case, the interval between batches comes from the logs.
+    """
     os.utime(checkpoint / "metadata")
 
     report = inspect(str(checkpoint))
@@ -115,7 +119,7 @@ def test_logs_that_are_not_purged_are_a_note(tmp_path: Path) -> None:
     ids=["join", "rate"],
 )
 def test_query_that_real_time_mode_refuses_is_named(checkpoint: Path, operator: str, offsets: str, reason: str) -> None:
-    """State and offsets show operators and sources that real-time mode of OSS 4.3.0 refuses."""
+    """The state and the offsets show operators and sources that real-time mode of OSS 4.3.0 does not support."""
     write_state(checkpoint, operator, ["0/3_a.zip", "1/3_b.zip"])
     commit(checkpoint, 2, 2, {"0": [["a"], ["b"]]})
     for batch in range(3):

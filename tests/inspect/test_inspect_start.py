@@ -181,7 +181,7 @@ def test_report_foresees_the_start(jobs: Callable[[str], Job], tmp_path: Path, k
 
 @pytest.mark.parametrize("name", UNSEEN)
 def test_damage_that_only_the_start_finds(jobs: Callable[[str], Job], tmp_path: Path, name: str) -> None:
-    """The limits of `inspect`: its page lists them."""
+    """`inspect` does not find this damage, and its page lists it as a limit."""
     kinds, damage = UNSEEN[name]
     for kind in kinds:
         checkpoint = damaged(jobs(kind), damage, tmp_path / kind)

@@ -41,7 +41,7 @@ def test_topic_that_cannot_be_created_is_named_with_a_remedy(kafka: str) -> None
 
 @services
 def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
-    """Clocks of different machines disagree, so their differences are not latencies."""
+    """Clocks of different machines disagree, so differences between their times are not latencies."""
     topic = f"test-{uuid.uuid4().hex[:8]}"
     ensure_topics(kafka, [topic], 1, {topic: {CLOCK: "CreateTime"}})
 
@@ -71,7 +71,7 @@ def test_topic_is_read_to_its_end_in_the_order_of_each_partition(kafka: str) -> 
 @services
 @pytest.mark.parametrize("ends", [(), ("commit",), ("abort",), ("commit", "abort"), ("commit", ""), ("abort", "")])
 def test_topic_with_transactions_is_read_to_its_end(kafka: str, ends: tuple[str, ...]) -> None:
-    """Markers and aborted records have offsets, and readers of committed records stop at an open transaction."""
+    """Transaction markers and aborted records have offsets; readers of committed records stop at open transactions."""
     topic = new_topic(kafka, 2)
     producer = Producer({"bootstrap.servers": kafka, "transactional.id": topic})
     producer.init_transactions()

@@ -1,5 +1,5 @@
 """
-Complete programs around the one-line examples of the lint rules.
+Complete programs that contain the one-line examples of the lint rules.
 
 Each rule about code has a bad and a good program that differ only in what the rule checks.
 """

@@ -61,7 +61,7 @@ def test_sentence_that_no_rule_decides_is_listed_too() -> None:
 
 @pytest.mark.parametrize("case", LISTED)
 def test_phrases_of_removed_rules_are_listed(case: str) -> None:
-    """Each marked sentence is listed, and no finding judges it."""
+    """Each marked sentence is listed, but no removed rule reports it."""
     listed = {int(line.split(":")[1]) for line in claims_in(LISTED[case], "page.md")}
 
     assert {line for line, _ in expected(LISTED[case])} <= listed

@@ -142,7 +142,7 @@ def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
 
 
 def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Other files are corrected, and the status shows that something was not checked."""
+    """All other files are corrected, and the exit status shows that one file was not checked."""
     (folder / "a_latin.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
 
     assert 2 == lint(folder, "--fix")
@@ -206,7 +206,7 @@ def test_only_terminals_get_colors(
     environment: dict[str, str],
     is_colored: bool,
 ) -> None:
-    """Pipes, files and people who set NO_COLOR get plain text."""
+    """Output to pipes and files, or with NO_COLOR set, is plain text."""
     for name, value in {"NO_COLOR": "", "TERM": "xterm", **environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
@@ -306,7 +306,11 @@ CELLS = [
 
 @pytest.mark.parametrize("indent", [None, 1], ids=["one line", "indented"])
 def test_finding_in_a_notebook_has_its_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str], indent: None) -> None:
-    """Line and column are those in the cell, in both forms of the file. Other tools get only a line of the file."""
+    """
+    Line and column are those in the cell, in both file formats of a notebook.
+
+    Other tools get only a line of the file.
+    """
     path, column = tmp_path / "nb.ipynb", TRIGGER.index("realTime") + 1
     path.write_text(json.dumps({"cells": CELLS}, indent=indent))
     for name in ("text", "full", "json", "github", "sarif", "gitlab"):

@@ -25,7 +25,7 @@ def corrected(text: str, path: str = "job.py") -> str:
     ],
 )
 def test_trigger_becomes_the_keyword_with_a_duration(wrong: str, right: str) -> None:
-    """A failing form becomes PySpark's only form; a given duration is kept."""
+    """A form of the trigger that PySpark rejects becomes the keyword form; a duration in it is kept."""
     assert EVENTS + START.format(UPDATE + right) == corrected(EVENTS + START.format(UPDATE + wrong))
 
 
@@ -59,7 +59,7 @@ def test_missing_output_mode_is_added_on_its_own_line() -> None:
 
 @pytest.mark.parametrize("call", [".outputMode('append')" + REAL_TIME, UPDATE + ".trigger(realTime=True)", REAL_TIME])
 def test_equal_statements_on_one_line_are_all_corrected(call: str) -> None:
-    """A second correction finds nothing to correct, so no finding stays fixable forever."""
+    """A second run of `--fix` finds nothing to correct, so no finding stays fixable forever."""
     statement = f"events.writeStream.format('console'){call}.start()"
     after = corrected(f"{EVENTS}{statement}; {statement}; {statement}\n")
 

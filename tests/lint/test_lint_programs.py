@@ -52,7 +52,7 @@ def test_every_code_rule_declares_its_error_on_spark() -> None:
      ("500 ms", "5 minutes"), ("soon", "5 minutes")],
 )  # fmt: skip
 def test_remedy_for_an_interval_writes_it_out(interval: str, written: str) -> None:
-    """An interval below the minimum of OSS gets a usual one."""
+    """The remedy for an interval below OSS's minimum is a commonly used interval."""
     code = f'df.writeStream.outputMode("update").trigger(realTime="{interval}")'
 
     (finding,) = lint_text(code, "job.py")

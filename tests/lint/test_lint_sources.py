@@ -79,7 +79,11 @@ def test_fences_of_a_page_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> No
 def test_file_above_the_time_limit_is_reported_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    """The search for sentences takes a second, and the limit is a twentieth of it. The other page is checked."""
+    """
+    The search for sentences in one page takes a second, and the limit is a twentieth of a second.
+
+    The other page is checked.
+    """
     monkeypatch.setattr(problem, "MAX_SECONDS", 0.05)
     (tmp_path / "long.md").write_text("# Real-time mode of Spark\n\n" + "It is on.\n" * 20_000)
     (tmp_path / "short.md").write_text("# Real-time mode of Spark\n\nUse `.trigger(realTime=True)`.\n")

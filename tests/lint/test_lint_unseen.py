@@ -1,4 +1,4 @@
-"""Recall and precision of the linter on cases outside its development; failures hide details on purpose."""
+"""The linter's recall and precision on cases that were not used to develop it; failures hide details on purpose."""
 
 import pytest
 
@@ -12,7 +12,7 @@ MISSED = {"python": ("three_way_split.py:8: union-self",)}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_linter_is_right_about_the_cases_of_its_development(kind: str) -> None:
-    """On the cases of its development, the linter finds every mark except known ones, and nothing else."""
+    """On the cases used to develop it, the linter finds every marked mistake except known gaps, and nothing else."""
     measured = result(cases(f"{kind}_seen"))
 
     assert (measured.missed, measured.wrong) == (MISSED.get(kind, ()), ())
@@ -28,7 +28,7 @@ def test_unseen_cases_reach_recall_and_precision(kind: str) -> None:
 
 
 def test_many_of_the_cases_are_silent_ones() -> None:
-    """At least 45 % of all cases only look like mistakes."""
+    """At least 45 % of the cases contain no mistake, but look as if they did."""
     texts = [text for kind in KINDS for stem in (kind, f"{kind}_seen") for text in cases(stem).values()]
 
     assert sum("expect:" not in text for text in texts) >= 0.45 * len(texts)

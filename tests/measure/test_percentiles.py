@@ -22,7 +22,7 @@ RANKS: dict[str, tuple[int, float, int]] = {
 
 @pytest.mark.parametrize(("count", "share", "rank"), RANKS.values(), ids=RANKS)
 def test_percentile_has_the_nearest_rank(count: int, share: float, rank: int) -> None:
-    """Among the numbers 1 to n, a percentile equals its rank: just below, at and just above a boundary."""
+    """In the list 1 to n, each percentile equals its rank; the cases are just below, at and just above a boundary."""
     values = random.Random(count).sample(range(1, count + 1), count)
 
     assert [rank] == percentiles(values, [share])

@@ -150,12 +150,12 @@ def _play(scene: Scene) -> None:
 
 
 def test_each_fault_fires_its_alerts_and_a_healthy_query_none(scene: Scene) -> None:
-    """Each alert rule must have fired. Rules that need minutes have series instead."""
+    """Each alert rule must have fired. Rules that fire only after minutes are tested with recorded series instead."""
     assert set(rules()) == scene.fired | set(SERIES)
 
 
 def test_listener_exports_state_and_reports(scene: Scene) -> None:
-    """The query has one row of state for each record that it has committed, in batches of two seconds or longer."""
+    """The listener exports one state row for each committed record, and batches of two seconds or longer."""
     started, finished = scene.reported
 
     assert scene.value("rows_total") == scene.value("state_rows") != 0

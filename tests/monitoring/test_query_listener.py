@@ -1,4 +1,4 @@
-"""The listener exports the latencies of Databricks in both spellings, and the latencies of `with_latency` for OSS."""
+"""The listener exports Databricks's latencies in both spellings, and for OSS the latencies from `with_latency`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Pasted exception texts lead to their cause; `known_errors.json` names the origin of each text."""
+"""`rtm errors` finds the cause of a pasted message; `known_errors.json` states where each message was copied from."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A query with a new checkpoint continues at an old position: no record is lost, and few are repeated."""
+"""A query with a new checkpoint continues from the old checkpoint's position: no record is lost, few are repeated."""
 
 import json
 from dataclasses import replace

@@ -61,7 +61,7 @@ def test_records_that_a_query_rejects_are_not_good_samples(judge: Judge) -> None
 
 
 def test_output_of_the_samples_is_compared_with_the_file(judge: Judge, tmp_path: Path) -> None:
-    """The order of the lines and the form of their JSON do not matter."""
+    """The order of the lines and the formatting of their JSON do not affect the comparison."""
     samples, expect = tmp_path / "samples.jsonl", tmp_path / "expect.jsonl"
     samples.write_text('"a"\n{"key": "k", "value": "\\"b\\""}\n')
     expect.write_text('{"key": "k", "value": "\\"B\\""}\n"C"\n')

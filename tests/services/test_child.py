@@ -117,7 +117,7 @@ def test_stopped_server_is_killed_with_its_children(tmp_path: Path) -> None:
 
 
 def test_child_of_an_ended_server_can_clean_up(tmp_path: Path) -> None:
-    """A process that the server leaves behind, such as the JVM of Spark, has time to delete its files."""
+    """A process that outlives the server, such as Spark's JVM, has time to delete its files."""
     cleaned = tmp_path / "cleaned"
     command = [sys.executable, "-c", SERVER_WITH_CLEANUP, CLEANUP, str(cleaned)]
 

@@ -87,7 +87,7 @@ print(json.dumps({**report, "marked": sorted(row.k for row in marked.collect()),
 
 @pytest.mark.timeout(300)
 def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Path) -> None:
-    """A worker of another process also gets compiled classes. The driver, which adds them, finds the compiler."""
+    """A worker in another process also gets compiled classes. The driver, which adds them, finds the compiler."""
     words = shlex.split(spark_submit_of("production.md"))
     options = words[words.index("--py-files") : words.index("examples/attribution/demo/__main__.py")]
     confs = job_confs("examples")

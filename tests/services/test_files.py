@@ -1,4 +1,4 @@
-"""A cached folder is filled once and never incomplete; temporary files of a run are private and deleted after it."""
+"""A cached folder is filled once and never incomplete; a run's temporary files are private and deleted afterwards."""
 
 import os
 import stat
@@ -98,5 +98,5 @@ def test_name_that_is_not_a_package_is_refused(tmp_path: Path) -> None:
 
 
 def test_requirement_is_found_under_any_spelling() -> None:
-    """The client of Kafka requires `typing-extensions`, which is installed as `typing_extensions`."""
+    """The Kafka client requires `typing-extensions`, which is installed as `typing_extensions`."""
     assert "typing-extensions" in job_archive.packages_of_workers()

@@ -1,4 +1,8 @@
-"""Spark and Kafka start on a suitable Java. `tests/test_quickstart.py` runs both without an installed one."""
+"""
+Spark and Kafka start with a suitable version of Java.
+
+`tests/test_quickstart.py` runs both without an installed Java.
+"""
 
 import os
 import subprocess
@@ -68,7 +72,7 @@ def test_missing_java_is_an_error_that_names_the_remedy(tmp_path: Path) -> None:
 def test_incomplete_class_archive_is_not_used_and_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    """A JVM that is killed while it writes its archive leaves zeros at the head."""
+    """A JVM that is killed while it writes its class archive leaves zeros at the start of the file."""
     monkeypatch.setenv("RTM_CACHE", str(tmp_path))
     path = tmp_path / "archives" / "broker-1" / "classes.jsa"
 

@@ -24,7 +24,11 @@ COMMAND = [sys.executable, "-m", "spark_rtm.services"]
 
 @pytest.fixture
 def data_folder() -> Iterator[Path]:
-    """Yield a folder for the data; the user who runs the database for root cannot enter pytest's own folders."""
+    """
+    Yield a data folder that the database's user can enter.
+
+    If root runs the tests, the database runs as another user, who cannot enter pytest's folders.
+    """
     with tempfile.TemporaryDirectory(prefix="test-services-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

@@ -74,7 +74,7 @@ def test_connection_string_without_password_names_a_private_file(server: LocalPo
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs the server as another user")
 def test_user_of_the_server_cannot_redirect_the_log(server: LocalPostgres, tmp_path: Path) -> None:
-    """The user who runs the server for root cannot replace the log with a link, nor create files beside it."""
+    """The user as whom root runs the server can neither replace the log with a link nor create files beside it."""
     log, password = str(server.log_path), str(server.folder / "password")
     attempts = (["rm", "-f", log], ["ln", "-sfn", str(tmp_path), log], ["touch", password])
 

@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 
 
 def reply_without_secret(port: int) -> tuple[int, bytes]:
-    """Send a message to a port of Spark as a program without the secret, and return the type and text of the reply."""
+    """Send a message to one of Spark's ports without knowing the secret, and return the type and text of the reply."""
     body = b"a message without authentication"
     frame = struct.pack(">bqi", RPC_REQUEST, 1, len(body)) + body
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
@@ -91,7 +91,7 @@ def test_full_disk_lost_executor_and_failed_task_are_logged(spark: SparkSession)
 
 @pytest.mark.parametrize("implementation", ["spark_rtm.LocalFiles", "org.apache.hadoop.fs.LocalFileSystem"])
 def test_only_the_default_file_system_of_hadoop_needs_chmod(tmp_path: Path, implementation: str) -> None:
-    """Without its native library, Hadoop starts `chmod` for every file that it creates."""
+    """Hadoop's own file system starts `chmod` for each new file if its native library is missing; ours does not."""
     file = tmp_path / "file"
     (tmp_path / "core-site.xml").write_text(SETTINGS.format(implementation))
     options = [*class_archive_options(archive()), "-cp", f"{class_path()}:{tmp_path}"]

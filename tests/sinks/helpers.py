@@ -51,7 +51,7 @@ def kill_backends(dsn: str, application: str) -> int:
 
 
 def sink_of(table: Table, *, port: int | None = None, **options: Any) -> PostgresUpsertSink:
-    """Return a sink that writes to `table`, also without a version; `port` is the port of a proxy before the server."""
+    """Return a sink that writes to `table`; `port` is the port of a proxy in front of the server."""
     connect = conninfo_to_dict(table.dsn) | ({"port": port} if port else {})
     defaults: dict[str, Any] = {"version": "version", "key": ("key",), "columns": COLUMNS, "allow_reverts": True}
     return PostgresUpsertSink(connect, ("public", table.name), **(defaults | options))

@@ -25,7 +25,7 @@ OPTIONS = {
 @pytest.mark.parametrize("is_dsn", [False, True], ids=["arguments", "connection-string"])
 @pytest.mark.parametrize(("options", "expected"), OPTIONS.values(), ids=OPTIONS)
 def test_options_keep_time_limits(table: Table, options: str | None, expected: tuple[str, ...], is_dsn: bool) -> None:
-    """The sink adds its time limits to `options`; only an empty string means that the role has the limits."""
+    """The sink adds its time limits to `options`, unless an empty string declares that the role has its own limits."""
     for name in SETTINGS:
         do(table.dsn, f"alter table {table.name} add \"{name}\" text default current_setting('{name}')")
     given: dict[str, Any] = dict(conninfo_to_dict(table.dsn)) | ({} if options is None else {"options": options})
@@ -93,7 +93,7 @@ def test_sinks_that_nobody_closes_leave_nothing(
 def test_delayed_write_replaces_a_newer_row_only_without_version(
     table: Table, proxy: TcpProxy, version: str | None, newest: int
 ) -> None:
-    """A slow packet arrives after its retry and after the next row."""
+    """A delayed write arrives after its own retry and after the next row."""
     is_held, may_arrive = threading.Event(), threading.Event()
 
     def hold_first_insert(chunk: bytes) -> bytes:

@@ -88,7 +88,7 @@ def test_count_of_a_query_is_its_version(spark: SparkSession, kafka: str, table:
 
 
 def test_row_that_does_not_fit_fails_the_epoch(table: Table) -> None:
-    """A row that can never be stored is not retried, and no row of its batch counts as written."""
+    """A row that the table can never store is not retried, and no row of its batch counts as written."""
     sink = sink_of(table, linger_ms=60_000)
 
     with pytest.raises(RuntimeError, match="could not write 2 rows") as failure:

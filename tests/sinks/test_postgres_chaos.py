@@ -1,4 +1,4 @@
-"""If servers restart, replies are lost or writers collide, no row is missing, applied twice or reverted."""
+"""If servers restart, replies are lost, or writers collide, no row is lost, applied twice or reverted."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ class Writers:
         eventually(lambda: self.written() > before + KEYS, 60, "more rows")
 
     def write(self, number: int) -> dict[str, int]:
-        """Write rows until the end, and return the newest version of each key."""
+        """Write rows until `stop` is set, and return the newest version of each key."""
         newest, version = dict[str, int](), number
         while not self.stop.wait(0.002):
             for _ in range(10):
@@ -54,7 +54,7 @@ class Writers:
 
 @contextmanager
 def writing(table: Table, *, port: int | None = None) -> Iterator[Writers]:
-    """Write in two tasks. Afterwards, no row is missing, and no version was applied twice or after a newer one."""
+    """Write in two tasks; then check that no row is missing, and no version was applied twice or after a newer one."""
     writers = Writers([sink_of(table, port=port, max_pending=200, flush_timeout_seconds=2) for _ in range(2)])
     for partition, sink in enumerate(writers.sinks):
         sink.open(partition, 0)

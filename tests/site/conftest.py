@@ -40,14 +40,14 @@ def built(run_folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def pages(built: Path) -> dict[str, str]:
-    """Return the HTML of each page but the one for missing addresses."""
+    """Return the HTML of each page except the page for missing addresses."""
     paths = (path for path in sorted(built.rglob("*.html")) if path.name != "404.html")
     return {path.relative_to(built).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 @pytest.fixture(scope="session")
 def address(built: Path) -> Iterator[str]:
-    """Yield the URL of the site's root, which is below the server's root, as for pages of a project."""
+    """Yield the URL of the site, which is in a folder below the server's root, like a project site on GitHub Pages."""
     handler = functools.partial(QuietHandler, directory=str(built.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -67,7 +67,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def phone(browser: Browser) -> Iterator[Page]:
-    """Yield a browser page of the size of a narrow phone."""
+    """Yield a browser page as narrow as a small phone."""
     page = browser.new_page(viewport={"width": 360, "height": 740})
     yield page
     page.close()

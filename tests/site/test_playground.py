@@ -40,7 +40,7 @@ async (texts) => {
 
 
 def test_browser_finds_what_the_command_finds_and_asks_no_other_server(phone: Page, address: str) -> None:
-    """The form shows a finding; the Python behind it gives the findings of the command for all cases."""
+    """The form shows a finding; the Python code behind it returns the same findings as the command for all cases."""
     requested: list[str] = []
     phone.on("request", lambda request: requested.append(request.url))
     phone.add_init_script(KEEP_WORKERS)

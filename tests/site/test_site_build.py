@@ -52,7 +52,7 @@ def test_pages_have_a_version_licences_and_a_card(built: Path, pages: dict[str, 
 
 
 def test_site_without_an_address_links_to_its_own_copies(built: Path, pages: dict[str, str]) -> None:
-    """No page links to a repository that nobody has named, and each linked file of the repository is on the site."""
+    """If no repository address is set, no page links to one, and each linked file of the repository is on the site."""
     assert [] == [name for name, page in pages.items() if "your-organization" in page or 'rel="edit"' in page]
     for name in ("ARCHITECTURE.html", "references/errors.html", "references/lint_rules/sink.html", "api/kafka.html"):
         linked = {urljoin(name, unescape(found)) for found in re.findall('href="([^"#]+)', pages[name])}

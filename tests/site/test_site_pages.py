@@ -139,7 +139,7 @@ def test_pages_meet_wcag_aa_in_both_schemes(
 
 
 def test_home_page_loads_less_than_half_a_megabyte(browser: Browser, address: str) -> None:
-    """All resources together have less than 500,000 bytes without compression; scripts replace no browser function."""
+    """The page's resources total less than 500,000 bytes without compression; scripts replace no browser function."""
     page = browser.new_page()
     responses: list[Response] = []
     page.on("response", lambda response: responses.extend([response]))

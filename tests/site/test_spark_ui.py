@@ -1,4 +1,4 @@
-"""The tabs of the Spark UI during a batch and after it. As a program, this module runs the query of the test."""
+"""The tabs of the Spark UI during a batch and after it. If run as a program, this module runs the query of the test."""
 
 import os
 import re

@@ -15,7 +15,7 @@ def number() -> Column:
 
 
 def doubled(records: DataFrame) -> DataFrame:
-    """Return the double of each number; text that is not a number makes the query fail."""
+    """Return twice each number; text that is not a number makes the query fail."""
     return records.select("key", (number() * 2).cast("string").alias("value"))
 
 
@@ -38,7 +38,7 @@ def to_nowhere(records: DataFrame) -> DataFrame:
 
 
 def test_outputs_have_values_topics_keys_and_latencies(spark: SparkSession, kafka: str) -> None:
-    """The topic that a function chooses is reported, although the test receives all outputs in one topic."""
+    """Each output has the topic that the job chose, although the test receives all outputs in one topic."""
     run = run_real_time(
         routed,
         [("a", "5"), ("b", "7"), ("a", "6")],
@@ -94,7 +94,7 @@ def test_row_without_topic_ends_the_query_as_in_production(spark: SparkSession, 
 
 
 def test_record_that_the_broker_refuses_fails_the_run(spark: SparkSession, kafka: str) -> None:
-    """Without the error, a test would only see that results are missing."""
+    """Without this error, a test would show only that results are missing."""
     with pytest.raises(RuntimeError, match=r"the broker rejected 1 records for topic 'rtm-.*too large"):
         run_real_time(doubled, ["4", "1" * 11_000_000], spark=spark, bootstrap_servers=kafka, partitions=1)
 

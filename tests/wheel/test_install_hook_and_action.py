@@ -62,7 +62,11 @@ def _lint_step(
 
 
 def test_action_annotates_mistake_and_writes_sarif_outputs_and_a_summary(project: Path, tmp_path: Path) -> None:
-    """The SARIF file contains the findings; later steps read the numbers; the summary has no text of the project."""
+    """
+    The SARIF file contains the findings, and the step outputs contain the counts of errors and warnings.
+
+    The summary contains no text from the project's files.
+    """
     output, summary = tmp_path / "output", tmp_path / "summary"
     variables = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
     done = _lint_step(project, variables, **{"sarif-file": "rtm.sarif"})
@@ -79,7 +83,7 @@ def test_action_annotates_mistake_and_writes_sarif_outputs_and_a_summary(project
 
 
 def test_action_with_a_missing_path_annotates_it_and_leaves_a_valid_file(project: Path, tmp_path: Path) -> None:
-    """The upload step accepts the file, so that only the real error is shown; no output looks like a result."""
+    """The upload step accepts the SARIF file, so only the missing path is an error; no output looks like a result."""
     output, summary = tmp_path / "output", tmp_path / "summary"
     variables = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
     done = _lint_step(project, variables, paths="nope/**/100%.py", **{"sarif-file": "rtm.sarif"})
@@ -103,7 +107,7 @@ def test_action_succeeds_without_mistakes(project: Path) -> None:
 
 
 def test_action_checks_lines_quoted_paths_and_patterns(project: Path) -> None:
-    """Each form of the input leads to its file; pattern characters in a name are literal."""
+    """Lines, quoted paths and patterns in `paths` lead to files; pattern characters in a file's name are literal."""
     (project / "a b").mkdir()
     texts = {"[x].py": "", "x.py": "realTime=(", "a b/bad.py": BOOLEAN_TRIGGER, "bad_too.py": BOOLEAN_TRIGGER}
     for name, text in texts.items():

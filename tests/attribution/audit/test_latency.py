@@ -50,7 +50,7 @@ def test_timer_latency_is_from_the_deadline_to_the_first_result() -> None:
 
 
 def test_median_of_a_second_is_that_of_the_records_due_in_it() -> None:
-    """Records count in the second in which they were due, since the first record."""
+    """Each record counts in the second in which it was due; seconds are counted from the first record."""
     log = log_of((2_000, 2_000, 2_000, 2_004), (2_001, 2_000, 2_000, 2_040))
 
     assert {1: 4} == medians_of_run(log, 1.0, 2)

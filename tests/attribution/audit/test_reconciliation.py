@@ -40,7 +40,7 @@ def sources() -> dict[str, SourceRecord]:
 
 
 def good_log(*, expired: str = "") -> RunLog:
-    """Return the log of a correct run; the record `expired` is rejected because it arrives after all windows."""
+    """Return the log of a correct run; the record at position `expired` arrives after all windows and is rejected."""
     log = RunLog()
     for src, record in sources().items():
         log.record_source(src, record)
@@ -62,7 +62,7 @@ def good_log(*, expired: str = "") -> RunLog:
 
 
 def outcome_of(log: RunLog, stored: dict[str, Any] | None = None, settings: DemoSettings = SETTINGS) -> Reconciliation:
-    """Return the reconciliation of a log. Without `stored`, the table is correct."""
+    """Return the reconciliation of a log with the rows `stored` in the table, by default the rows of a correct run."""
     rows = good_log().results if stored is None else stored
     goals = [Goal(name, 1, T, T + 1000) for name in ("c", "other")]
     return reconcile(log, settings, RULES, goals, rows)
@@ -182,7 +182,11 @@ def test_expired_record_is_counted_without_difference() -> None:
 
 
 def test_pending_result_open_order_and_reserved_slot_are_outstanding() -> None:
-    """Each of the three is outstanding until its final version. An ad slot that the counts omit is also outstanding."""
+    """
+    Pending results, open orders and reserved slots are outstanding until their final versions.
+
+    An ad slot that the counts omit is also outstanding.
+    """
     log = good_log()
     slot, count = log.results[OPEN_SLOT], next(iter(log.counts.values()))
     steps: tuple[Callable[[], None], ...] = (
@@ -255,7 +259,7 @@ def test_credit_may_differ_only_before_its_newest_version() -> None:
 
 
 def test_order_of_an_erased_user_is_counted_but_not_compared() -> None:
-    """The credit depends on the time of reading, so only the number of conversions is checked."""
+    """The credit depends on when the query read the erasure, so only the number of conversions is checked."""
     log = good_log()
     log.erased.add("u")
     credit = log.credits[ORDER]

@@ -41,7 +41,7 @@ FLAGS = st.booleans()
 
 @st.composite
 def events(draw: st.DrawFn) -> Event:
-    """Draw one event from few ids and times, so duplicates, equal times and ends of windows are common."""
+    """Draw one event from a few ids and times, so duplicates, equal times, and times at window ends are common."""
     kind = draw(KINDS)
     effective_ts = draw(TIMES)
     return Event(
@@ -89,7 +89,11 @@ def history_row(history: list[Event]) -> list[tuple[Any, ...]]:
 
 
 def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
-    """Return `count` values of a strategy. Hypothesis uses constants of imported modules, so processes differ."""
+    """
+    Return `count` values of a strategy.
+
+    Hypothesis also draws constants from imported modules, so the values differ between processes.
+    """
     values: list[D] = []
 
     @hypothesis_settings(
@@ -104,7 +108,7 @@ def drawn(strategy: st.SearchStrategy[D], count: int) -> list[D]:
 
 
 def splits(records: list[D]) -> st.SearchStrategy[list[list[D]]]:
-    """Divide records into successive calls of a processor."""
+    """Divide records into batches for successive calls of a processor."""
     cuts = st.sets(st.integers(1, max(len(records) - 1, 1)))
     return cuts.map(lambda at: [records[i:j] for i, j in zip([0, *sorted(at)], [*sorted(at), None], strict=True)])
 

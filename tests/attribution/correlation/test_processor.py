@@ -76,7 +76,7 @@ def input_row(event: Event) -> Row:
 def test_timeouts_alongside_another_query_equal_the_rule(
     data: st.DataObject, history: list[Event], windows: Windows, repeats_all: bool
 ) -> None:
-    """The newest versions of this processor and of a query that emits other results, at any speed, equal the rule."""
+    """The processor and a faster or slower query for the other results together give the results of the rule."""
     run = Run(windows)
     read_events = 0
 

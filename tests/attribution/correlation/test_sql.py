@@ -1,4 +1,4 @@
-"""The SQL form of the rule equals the plain Python form for generated histories, whatever the order of arrival."""
+"""The rule in SQL returns the same results as the rule in Python for generated histories in any order of arrival."""
 
 from dataclasses import replace
 from functools import cache
@@ -76,7 +76,11 @@ def by_id(rows: list[Any]) -> Results:
 def differences(
     many: list[list[Event]], sql_results: dict[tuple[int, int], tuple[Results, Results]], windows: Windows
 ) -> list[str]:
-    """Compare with the plain rule: all results of each prefix, and the results that its last event changes."""
+    """
+    Return the differences between the results of SQL and of the Python rule.
+
+    Both are compared for each prefix of a history: all its results, and the results that its last event changes.
+    """
     problems = []
     for n, history in enumerate(many):
         for length in range(1, len(history) + 1):
@@ -91,7 +95,7 @@ def differences(
 
 
 def has_counted_copies(sources: list[str], windows: Windows) -> bool:
-    """Return whether the limited state counts a copy of a record, or does not recognize the last record as a copy."""
+    """Return whether state limited to `max_events` counts a copy as an event, or does not recognize the last copy."""
     limit = windows.max_events
     return len(sources) > limit and (len({*sources[:limit]}) < limit or sources[-1] in sources[limit:-1])
 
@@ -104,7 +108,7 @@ def rare() -> list[list[Event]]:
     """
     Return short histories with the codes that few generated histories have.
 
-    Which histories Hypothesis generates also depends on the numbers in other modules, so rare codes may be missing.
+    Hypothesis also draws constants from other modules, so generated histories may lack rare codes.
     """
     second = replace(IMPRESSION, event_id="j", src="src:0:j", impression_id="y")
     late_ms = WINDOWS.impression_to_click_ms + 1

@@ -113,7 +113,7 @@ def expected_credits(user: str, records: Iterable[UserRecord]) -> dict[str, Orde
 
 
 def expected_with_erasure(user: str, records: Iterable[UserRecord], erased_at: int) -> dict[str, OrderCredit]:
-    """Return the final credit by the rule, which separates records before and after an erasure."""
+    """Return the final credit according to the rule, which separates the records before and after an erasure."""
     before, later = ([r for r in records if (r.stored_at > erased_at) == is_later] for is_later in (False, True))
     after = [record for record in later if isinstance(record, Conversion) or record.effective_ts > erased_at]
     credits_after = (

@@ -18,7 +18,7 @@ IDLE_CPU = Cpu(60, 2, {"Spark": 0.8, "Kafka": 0.1}, 1.2)
 def report(
     trigger: Literal["real-time", "micro-batch"], milliseconds: int, differences: list[str], delivered: int = 11
 ) -> Report:
-    """Return a report on a campaign with a goal of 10. All latencies are equal."""
+    """Return a report on one campaign with a goal of 10 impressions. All latencies are equal."""
     sink = Metrics(flushed=4, flushes=3, oldest_ms=deque([2.0, 5.0]))
     goal = Goal("1f-campaign-0", 10, 0, 60_000)
     orders = Counter({"in": 3, "attributed": 2, "duplicate": 1})

@@ -19,7 +19,7 @@ SETTINGS = DemoSettings()
 
 
 def throttle(started_at: float) -> DeliveryThrottle:
-    """Return the throttle of eight campaigns with a goal of 10; one reached its cap after 5 s."""
+    """Return a throttle for eight campaigns with goals of 10 impressions; one reached its cap 5 s after the start."""
     goals = [Goal(f"1f-campaign-{n}", 10, 0, 60_000) for n in range(8)]
     campaigns = DeliveryThrottle(goals)
     at_ms = int(started_at * 1000) + 5_000
@@ -70,7 +70,7 @@ def test_without_terminal_one_plain_line_per_period() -> None:
 @pytest.mark.parametrize("size", [(100, 30), (80, 24)])
 @pytest.mark.parametrize("draining", [False, True])
 def test_screen_fits_the_terminal_and_shows_every_part(size: tuple[int, int], draining: bool) -> None:
-    """The title, each stage, both curves and each campaign have one line, without cuts or wraps."""
+    """The title, each stage, both curves and each campaign have one line, which is neither cut nor wrapped."""
     text = printed(two_records(), terminal=True, size=size, draining=draining)
     # Each screen follows the sequence that erases the one before; the last one disappears when the view ends.
     last = text[: text.rindex("\x1b[?25h")].rpartition("\x1b[2K")[2]

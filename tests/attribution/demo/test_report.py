@@ -39,7 +39,7 @@ def test_busy_machine_is_reported(
 
 
 def test_run_without_results_is_not_reported_as_correct(capsys: pytest.CaptureFixture[str]) -> None:
-    """After Ctrl-C during the warm-up, nothing was compared, and the status is 1."""
+    """If Ctrl-C ends a run before its first result, the report states that nothing was checked, and the status is 1."""
     empty = report("real-time", 12, [])
     empty = replace(empty, cpu=None, reconciliation=replace(empty.reconciliation, results=0))
     print_report(empty)

@@ -4,7 +4,7 @@ from examples.attribution.demo.run import MIN_SETTLED_POLLS, poll_until_settled
 
 
 def polls(outstanding: list[int], idle_seconds: float) -> int:
-    """Return the number of polls of a run with this outstanding work after each poll; each poll takes a second."""
+    """Return how often a run is polled if this amount of work is outstanding after each poll of one second."""
     done = iter(outstanding)
     left = [next(done)]
 
@@ -16,7 +16,7 @@ def polls(outstanding: list[int], idle_seconds: float) -> int:
 
 
 def test_run_with_progress_is_drained_to_its_end() -> None:
-    """A slow run may exceed the limit, which applies only to time without progress."""
+    """A slow run may take longer than the limit, which applies only to the time without progress."""
     slow = [9, 9, 8, 8, 5, 5, 3, 3, 1, 1, 0]
 
     assert len(slow) - 2 + MIN_SETTLED_POLLS == polls(slow, idle_seconds=3)

@@ -12,7 +12,7 @@ STARTED_AT = 1_700_000_000.0
 
 
 def test_campaigns_reach_their_goals_one_after_the_other() -> None:
-    """Counted by filled slots, each campaign reaches its goal at its planned time of the measured part, within 20 %."""
+    """Each campaign fills as many ad slots as its goal at the planned time in the measured part, within 20 %."""
     settings = DemoSettings(rate=1_000, warm_up_seconds=10, duration=30)
     traffic = TrafficGenerator(settings, settings.windows, "run", STARTED_AT)
     goals = campaign_goals(traffic)

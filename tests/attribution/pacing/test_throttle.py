@@ -36,7 +36,7 @@ def throttle_after(goals: Iterable[Goal], read: Iterable[CampaignCount]) -> Deli
 
 
 def test_each_opening_and_closing_gives_one_notice() -> None:
-    """A notice contains the numbers of the change; counts without a change produce no notice."""
+    """A notice contains the counts that opened or closed the campaign; counts that change neither produce no notice."""
     read = counts((0, 9), (0, 10), (1, 10), (1, 9), (1, 8), (9, 0), (10, 0))
 
     throttle = throttle_after([GOAL], read)

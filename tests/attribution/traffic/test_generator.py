@@ -110,7 +110,7 @@ def test_requests_of_a_closed_campaign_are_resold() -> None:
 
 
 def test_late_impressions_are_later_than_their_window() -> None:
-    """By event time, every late impression is later after its request than its window allows."""
+    """The event time of every late impression is after the end of the window that its request opened."""
     window_ms = DemoSettings().windows.request_to_impression_ms
     events = [fields(r) for r in records() if r.label == "late"]
     late = [event for event in events if event["kind"] == "impression"]

@@ -15,7 +15,7 @@ TRAFFIC = Traffic(1000, 1, 1)
 
 
 def test_each_repeat_begins_with_another_case() -> None:
-    """A drift of the machine then favors no engine."""
+    """If the machine becomes slower or faster during the measurement, no engine has an advantage."""
     cases = [replace(baseline_case(), engine=name) for name in "abcd"]
 
     runs = rotate(cases, [TRAFFIC], 3)

@@ -37,7 +37,7 @@ def test_load_generator_sends_replay_at_two_rates(kafka: str, tmp_path: Path, mo
 
 
 def test_rate_and_lag_of_the_load_generator_are_measured_from_due_times() -> None:
-    """The last of 100 records is sent 99 ms late, so the load generator reached half of the rate."""
+    """The last of 100 records is sent 99 ms late, so the load generator has reached half of the requested rate."""
     due_us = np.arange(100) * 1_000
     times = RecordTimes(due_us, due_us * 2, *(np.zeros(100, dtype=np.int64) for _ in range(3)))
 

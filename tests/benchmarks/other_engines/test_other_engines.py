@@ -41,7 +41,7 @@ def test_part_of_a_comparison_is_refused(flags: list[str], problem: str, capsys:
 
 @pytest.mark.parametrize(("cores", "sustained", "count"), [(0.15, False, 0), (0.16, False, 1), (0.16, True, 0)])
 def test_limit_is_invalid_if_other_programs_may_have_caused_it(cores: float, sustained: bool, count: int) -> None:
-    """A sustained rate counts even if other programs were busy; a failed rate then does not count."""
+    """If other programs were busy, a rate that the engine sustained counts, but a rate that it missed does not."""
     step = {"workload": "stateful", "engine": "Flink", "rate": 4000, "sustained": sustained, "foreign_cores": cores}
 
     assert ["stateful, Flink, 4000/s: other programs used 0.16 cores"] * count == measure.limit_problems([step], 0.15)

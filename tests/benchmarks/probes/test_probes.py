@@ -14,7 +14,7 @@ from tests.helpers import new_topic
 
 
 def test_probe_replaces_its_own_published_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of the other probes stay, because each probe is run by its own command."""
+    """The published rows of other probes are kept, because each probe has its own command."""
     monkeypatch.chdir(tmp_path)
     others = [{"probe": "drains", "p50_ms": 9}, {"probe": "drains-on-a-cluster", "p50_ms": 7}]
     write_json({"probes": others}, PUBLISHED_DIR / f"{STEM}.json")

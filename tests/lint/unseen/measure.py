@@ -1,10 +1,10 @@
 """
-Measure recall and precision of the linter on cases outside its development.
+Measure the linter's recall and precision on cases that were not used to develop it.
 
-The linter was developed on the cases of `KIND_seen.cases`, and on no case of `KIND.cases`.
-In both, a line `=== NAME` begins each file, and comments `expect: RULE` mark the expected findings.
-As a program, this module prints the numbers of both, and the mistakes in the seen cases.
-A developer who looks at a mistake in `KIND.cases` must move its cases to `KIND_seen.cases`, and write new ones.
+The linter was developed on the cases of `KIND_seen.cases`, and on no case of `KIND.cases`. In both, a line `=== NAME`
+begins each file, and comments `expect: RULE` mark the expected findings. If run as a program, this module prints recall
+and precision for both sets of cases, and the linter's mistakes in the seen cases. A developer who looks at a mistake in
+`KIND.cases` must move its cases to `KIND_seen.cases`, and write new ones.
 """
 
 from dataclasses import dataclass
