@@ -63,7 +63,8 @@ created {folder}: job.py reads orders from Kafka and marks large ones, test_job.
 
 next (the first command installs Spark, which takes minutes):
   cd {folder}
-{install}  {run}pytest                   # run the tests
+{install}  {run}rtm doctor               # check Java and the versions
+  {run}pytest                   # run the tests
   {run}rtm prove job.py:marked  # find records that break the query
   {run}python try_job.py        # run the job with test records, until Ctrl-C"""
 ON_DATABRICKS = """
