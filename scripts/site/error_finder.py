@@ -42,7 +42,7 @@ def settings() -> dict[str, Any]:
 
 def data(root: Path) -> str:
     """Return the errors, sections and settings of the search as JSON that is safe in a script element."""
-    pages = [asdict(each) | {"condition": each.title, "engine": errors.ANY_ENGINE} for each in sections(root)]
+    pages = [asdict(each) | {"condition": each.title, "engine": errors.SECTION} for each in sections(root)]
     for page in pages:
         page |= {"link": _link(page["page"]), "fix": f"<p>{escape(page.pop('lead'))}</p>"}
     content = {"errors": entries(root), "sections": pages, "synonyms": synonyms(root), "settings": settings()}

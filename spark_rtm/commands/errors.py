@@ -45,7 +45,8 @@ INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "  "}
 INDENTED |= {"break_on_hyphens": False, "break_long_words": False}
 LINK = re.compile(r" \((references/\w+\.md(?:#[\w-]+)?)\)")
 DATA = Path(__file__).with_name("errors.json")
-ANY_ENGINE = "OSS 4.3.0 and Databricks"
+SECTION = "section of a page"
+"""What the answer shows instead of an engine if it is a section."""
 DEFAULT_PAGE = "references/errors.md"
 MAX_BYTES = 2_000_000
 # The site's `error_finder.js` repeats these numbers and `find`. A test compares the results.
@@ -128,7 +129,8 @@ def find(text: str) -> list[KnownError]:
 
 def names(flat: str) -> dict[str, int]:
     """Return the names of errors, each with the index of its last occurrence. A condition can be in brackets."""
-    found = {flat: 0} if TOKEN.fullmatch(flat) and _named(flat) else {}
+    is_name = len(flat) <= MAX_NAME and TOKEN.fullmatch(flat) and _named(flat)
+    found = {flat: 0} if is_name else {}
     for word in re.finditer(r"\S+", flat):
         if not any(mark in word[0] for mark in MARKS):
             continue
@@ -210,15 +212,11 @@ def _by_words(text: str) -> list[KnownError]:
 
 def _answer(section: Section, terms: list[list[tuple[str, float]]]) -> KnownError:
     """Return the error of a section that shares at least half of a description's words, or else the section."""
-
-    def shared(each: KnownError) -> float:
-        return sum(max((weight for stem, weight in term if stem in each.stems), default=0.0) for term in terms)
-
     rows = [each for each in known() if each.page == section.page and not each.family]
-    best = max(rows, key=shared, default=None)
-    if best and shared(best) >= MIN_SHARED * sum(max((weight for _, weight in term), default=0.0) for term in terms):
-        return best
-    return KnownError(section.title, ANY_ENGINE, section.title, section.page, (), section.lead)
+    shared = [explanations.covered(terms, each.stems.__contains__) for each in rows]
+    if rows and max(shared) >= MIN_SHARED * explanations.covered(terms, lambda _: 1.0):
+        return rows[shared.index(max(shared))]
+    return KnownError(section.title, SECTION, section.title, section.page, (), section.lead)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ The ranking is BM25 with synonyms. The site's `error_finder.js` repeats it, and 
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import log
 
 NAME = re.compile(r"_?[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?|(?:\w+\.)*[A-Z]\w*(?:Exception|Error)")
@@ -112,9 +112,10 @@ class Section:
         """Return how well the section covers a word, from 0 to 1."""
         return 1.0 if stem in self.head else BODY_WEIGHT if stem in self.body else 0.0
 
-    def count(self, stem: str) -> int:
-        """Return the weighted number of a word's occurrences."""
-        return self.head.get(stem, 0) + self.body.get(stem, 0)
+    def saturated(self, length: float, stem: str) -> float:
+        """Return the number of a word's occurrences as a share of itself plus `length`, from 0 to 1."""
+        number = self.head.get(stem, 0) + self.body.get(stem, 0)
+        return number / (number + length)
 
 
 def stems(text: str) -> list[str]:
@@ -142,26 +143,21 @@ def terms_of(
     return found
 
 
+def covered(terms: list[list[tuple[str, float]]], has: Callable[[str], float]) -> float:
+    """Return the sum of the words' weights, each multiplied by how well `has` covers the word or a synonym."""
+    return sum(max((weight * has(stem) for stem, weight in term), default=0.0) for term in terms)
+
+
 def rank(sections: Sequence[Section], terms: list[list[tuple[str, float]]]) -> list[Section]:
     """Return the sections that contain enough of the words, best first."""
     total = sum(max((weight for _, weight in term), default=UNKNOWN_WEIGHT) for term in terms)
     mean = sum(sum(section.body.values()) for section in sections) / max(1, len(sections))
     scores = {}
     for section in sections:
-        length = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sum(section.body.values()) / mean)
-        share = score = 0.0
-        for term in terms:
-            share += max((weight * section.weight(stem) for stem, weight in term), default=0.0)
-            gains = ((weight, section.count(stem)) for stem, weight in term)
-            score += max((weight * number / (number + length) for weight, number in gains), default=0.0)
+        share = covered(terms, section.weight)
         if total and share >= MIN_SHARE * total:
-            score = score * (0.1 + 0.9 * share / total) + PHRASE_WEIGHT * _in_one_phrase(section, terms)
-            scores[section] = score * (1 if "#" in section.page else PAGE_WEIGHT)
+            length = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * sum(section.body.values()) / mean)
+            score = covered(terms, partial(section.saturated, length)) * (0.1 + 0.9 * share / total)
+            together = max(covered(terms, phrase.__contains__) for phrase in section.phrases)
+            scores[section] = (score + PHRASE_WEIGHT * together) * (1 if "#" in section.page else PAGE_WEIGHT)
     return sorted(scores, key=lambda section: -scores[section])
-
-
-def _in_one_phrase(section: Section, terms: list[list[tuple[str, float]]]) -> float:
-    best = 0.0
-    for phrase in section.phrases:
-        best = max(best, sum(max((weight for stem, weight in term if stem in phrase), default=0.0) for term in terms))
-    return best

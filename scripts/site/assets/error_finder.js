@@ -5,7 +5,6 @@
   const { errors, sections, synonyms, settings } = JSON.parse(document.getElementById("error-finder-data").textContent);
   const findings = document.getElementById("findings");
   const trace = document.getElementById("trace");
-  const CONDITION = /\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]/g;
   const expression = (name, flags = "") => new RegExp(settings[name], flags);
   const whole = (name) => new RegExp(`^(?:${settings[name]})$`);
   const [isName, isToken, isLibraryClass] = [whole("name"), whole("token"), whole("libraryClass")];
@@ -46,7 +45,7 @@
   }
 
   function namesIn(flat) {
-    const found = new Map(isToken.test(flat) && named(flat).length ? [[flat, 0]] : []);
+    const found = new Map(flat.length <= settings.maxName && isToken.test(flat) && named(flat).length ? [[flat, 0]] : []);
     for (const word of flat.matchAll(/\S+/g)) {
       if (!settings.marks.some((mark) => word[0].includes(mark))) continue;
       for (const match of word[0].matchAll(expression("token", "g"))) {
@@ -176,9 +175,8 @@
   }
 
   function unknown(text) {
-    const named = [...text.matchAll(CONDITION)].map((match) => match[1]);
-    const names = [...new Set(named)].filter((name) => !settings.wrappers.includes(name));
-    const problem = names.length ? `No page explains ${names.join(", ")}.` : "This text contains no known error condition.";
+    const [last] = [...namesIn(text.trim().split(/\s+/).join(" "))].sort(([, one], [, other]) => other - one);
+    const problem = last ? `No page explains ${last[0].replace(/[[\]]/g, "")}.` : "This text contains no known error.";
     const advice = "Paste the whole stack trace, including the last “Caused by”, or see the";
     const paragraph = element("p", `${problem} ${advice} `);
     paragraph.append(element("a", "symptoms without an exception", { href: "debugging.html" }), ".");
