@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scripts.pack import files, shipped, version
 from scripts.pack.checks import links
+from spark_rtm.lint.rules.rule import CITATIONS
 from spark_rtm.text import markdown
 
 EXTRA_PAGES = (files.ARCHITECTURE, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", files.NOTICES, "evals/README.md")
@@ -27,11 +28,13 @@ def raw(root: Path) -> list[str]:
     """
     Return the paths of files that are served unchanged: the skill, pages, measurements and assets.
 
-    While the repository has no address, these are also the files to which the pages link.
+    While the repository has no address, these are also the files to which the pages and the lint rules link.
     """
     paths = {*shipped.shipped_files(root), *pages(root), *(root / SITE_ASSETS).iterdir(), root / files.MANIFEST}
     if not repository(root):
         paths |= {_shown(path) for page in pages(root) for path in links.link_targets(page)}
+        cited = (source.removeprefix("../") for source in CITATIONS.values() if source.startswith("../"))
+        paths |= {path for name in cited if (path := root / name).is_file()}
     return sorted(files.relative(root, path) for path in paths | set(files.files_below(root / MEASURED_DIR)))
 
 

@@ -37,7 +37,7 @@ FILES = {
     "try_job.py": "try_job.py",
     # Tools would apply the other files to this repository under their final names.
     "project.toml": "pyproject.toml",
-    "agents.md": "AGENTS.md",
+    "agents.txt": "AGENTS.md",
     "gitignore": ".gitignore",
     "pre-commit-config.yaml": ".pre-commit-config.yaml",
     "test.yml": ".github/workflows/test.yml",
