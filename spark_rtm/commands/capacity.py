@@ -191,7 +191,7 @@ NUMBER, COUNT = Argument("N", number), Argument("N", whole_number(1))
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the `capacity` command."""
+    """Options for the `capacity` command."""
 
     rate: Annotated[float, NUMBER]
     """Records per second in the source. Each query reads all records."""

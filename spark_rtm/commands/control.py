@@ -67,7 +67,7 @@ def seconds(text: str) -> float:
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the `commit`, `drain` and `stop` commands."""
+    """Options for the `commit`, `drain` and `stop` commands."""
 
     socket: Annotated[Path, Argument("SOCKET", is_positional=True)]
     """Socket file that the job passed to `listen`."""

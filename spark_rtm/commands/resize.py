@@ -51,7 +51,7 @@ class ResizeError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the `resize` command."""
+    """Options for the `resize` command."""
 
     checkpoint: Annotated[Path, Argument(is_positional=True)]
     """Checkpoint folder of a stopped query. The command does not change it."""

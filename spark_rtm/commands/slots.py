@@ -36,7 +36,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the `slots` command."""
+    """Options for the `slots` command."""
 
     source_partitions: Annotated[int, COUNT]
     """Total number of source partitions."""

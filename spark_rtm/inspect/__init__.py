@@ -22,7 +22,7 @@ exit status:
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the `inspect` command."""
+    """Options for the `inspect` command."""
 
     checkpoint: Annotated[str, Argument(is_positional=True)]
     """Value of checkpointLocation: a folder, or a URL that fsspec supports, such as s3://bucket/path."""

@@ -15,7 +15,7 @@ MAX_SILENT_INTERVALS = 10
 
 
 def of_files(checkpoint: Checkpoint, real_time: Move, micro_batch: Move) -> Iterator[Finding]:
-    """Yield the findings that require only the checkpoint files."""
+    """Yield the findings for which the checkpoint files suffice."""
     if not real_time.is_possible and real_time == micro_batch:
         yield Finding(PROBLEM, f"neither mode can continue: {real_time.reason}", real_time.remedy)
     elif not real_time.is_possible and not micro_batch.is_possible:

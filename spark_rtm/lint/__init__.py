@@ -31,7 +31,7 @@ RULES = Argument("RULES", _names)
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the `lint` command. None selects the project's setting."""
+    """Options for the `lint` command. None selects the project's setting."""
 
     paths: Annotated[tuple[Path, ...], Argument(is_positional=True)] = ()
     """Files and folders (default: the current folder), or - for standard input."""

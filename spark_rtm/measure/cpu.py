@@ -242,7 +242,7 @@ def _resident_bytes(process: psutil.Process) -> float:
 
 
 def name_of(process: psutil.Process) -> str:
-    """Return the part of the run to which a process belongs, for example `Kafka`."""
+    """Return the name of the program to which a process belongs, for example `Kafka`."""
     command = " ".join(process.cmdline())
     return next((name for word, name in NAMES.items() if word in command), process.name())
 

@@ -165,7 +165,7 @@ def results_of(query: Query, records: list[Sent]) -> list[tuple[Sent, Received]]
 
 
 def failing(query: Query) -> str:
-    """Return the beginning of the first sample that makes the query fail, or an empty string without such a sample."""
+    """Return the beginning of the first sample that makes the query fail, or an empty string if there is none."""
     failed = (record for record, result in evaluated(query, query.samples.records) if isinstance(result, Exception))
     return next(((record.value or b"null").decode(errors="replace")[:MAX_TEXT] for record in failed), "")
 

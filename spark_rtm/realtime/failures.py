@@ -1,8 +1,8 @@
 """
-Find the cause of a query's failure in the exception text, and decide whether a restart can help.
+Find the cause of a query's failure in the exception's message, and decide whether a restart can help.
 
-On OSS 4.3.0, only the text of a query's exception contains the error condition. The text also quotes record values, so
-this module searches only the engine's part of the text.
+On OSS 4.3.0, only the message of a query's exception contains the error condition. The message also quotes record
+values, so this module searches only the engine's part of the message.
 """
 
 import re
@@ -85,7 +85,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Cause:
-    """A known cause of failures, recognized by parts of the text."""
+    """A known cause of failures, recognized by parts of the exception's message."""
 
     kind: Kind
     what: str
@@ -265,13 +265,13 @@ def _prefix(text: str) -> str:
 
 
 def _condition(text: str) -> str:
-    """Return the condition after the engine's prefix, or an empty string."""
+    """Return the error condition that follows the engine's prefix, or an empty string."""
     found = CONDITION.match(_engine_text(text), len(_prefix(text)))
     return found[1] if found else ""
 
 
 def _engine_text(text: str) -> str:
-    """Return the engine's part of the text. The other parts can contain record values from user code."""
+    """Return the engine's part of an exception's message. The other parts can contain record values from user code."""
     prefix = _prefix(text)
     return prefix if JAVA_CLASS.search(prefix) and not ENGINE_CLASS.search(prefix) else text
 

@@ -1,4 +1,4 @@
-"""Limits for Kafka records and commands, also for programs that do not use Spark."""
+"""Limits for Kafka records and commands, which programs without Spark can also import."""
 
 MAX_RECORD_BYTES = 100_000
 """Maximum size of a record. Larger records are rejected as `oversized` without parsing."""

@@ -1,5 +1,5 @@
 """
-Build the login options of Spark's Kafka source and sink.
+Build the login options for Spark's Kafka source and sink.
 
 The options contain the password, so do not print or store them.
 """
@@ -41,7 +41,7 @@ def password_login(
 
 
 def client_login(mechanism: str, user: str, password: str, *, truststore: str = "") -> dict[str, str]:
-    """Return the same login for a program with `confluent_kafka`, such as `ensure_topics`."""
+    """Return the same login options for a program that uses `confluent_kafka`, such as `ensure_topics`."""
     trusted = {"ssl.ca.location": truststore} if truststore else {}
     login = {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": password}
     return {"security.protocol": "SASL_SSL", **login, **trusted}

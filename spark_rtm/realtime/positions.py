@@ -42,9 +42,9 @@ class Position:
             unknown = sorted(int(partition) for partition in found if int(partition) >= count)
             if unknown:
                 raise ValueError(
-                    f"the checkpoint has offsets of partitions {unknown} of topic {topic!r}, but `partitions` gives "
-                    f"this topic {count} partitions, so records of the other partitions would be skipped; if the topic "
-                    f"was created again, start at 'earliest', otherwise correct `partitions`"
+                    f"the checkpoint has offsets for partitions {unknown} of topic {topic!r}, but `partitions` sets "
+                    f"{count} partitions for this topic, so records in partitions {unknown} would be skipped; if the "
+                    f"topic was recreated, start at 'earliest', otherwise correct `partitions`"
                 )
         every = {
             topic: {str(partition): offsets.get(topic, {}).get(str(partition), FIRST_RECORD) for partition in range(n)}

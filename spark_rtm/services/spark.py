@@ -186,7 +186,7 @@ def _own_configuration() -> Iterator[None]:
 
 
 def _joined(*jars: str) -> str:
-    """Join comma-separated lists of jars, which may be empty, into one without duplicates."""
+    """Join comma-separated lists of jars, which may be empty, into one list without duplicates."""
     return ",".join(dict.fromkeys(jar for jar in ",".join(jars).split(",") if jar))
 
 
@@ -229,7 +229,7 @@ def record_classes() -> Path:
 
 
 def _private(url: str) -> dict[str, str]:
-    """Return settings that block other users of this machine from a local session."""
+    """Return settings that prevent other users of this machine from connecting to a local session."""
     # Without a cluster, Spark generates the secret. A standalone cluster has its own secret.
     authentication = {"spark.authenticate": "true"} if url.startswith("local[") else {}
     if url.startswith("local"):

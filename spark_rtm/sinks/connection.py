@@ -47,7 +47,7 @@ class BatchConnection:
     metrics: Metrics
 
     def __post_init__(self) -> None:
-        """Initialize without a connection, because Spark also opens sinks for empty partitions."""
+        """Initialize without opening a connection, because Spark also opens sinks for empty partitions."""
         self._connection: psycopg.Connection | None = None
         # A duplicate of the file descriptor, which stays valid after the client library closes the original.
         self._socket: socket.socket | None = None

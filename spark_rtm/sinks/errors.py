@@ -43,7 +43,7 @@ def is_transient(error: psycopg.Error, *, timeouts: int, refused_logins: int) ->
 
 
 def without_values(error: Exception) -> Exception:
-    """Return an error of the same type without row values in its text."""
+    """Return an error of the same type whose message contains no row values."""
     if not isinstance(error, psycopg.Error) or error.sqlstate is None:
         return error
     diag = error.diag

@@ -62,7 +62,7 @@ class Flusher:
         return not self._thread.is_alive()
 
     def reject(self, values: Sequence[Any], reason: str) -> None:
-        """Pass a row to `on_rejected`. Rows are passed one at a time."""
+        """Pass a rejected row to `on_rejected`. Rows are passed one at a time."""
         with self._flushing:
             self._reject(values, reason)
 
@@ -109,7 +109,7 @@ class Flusher:
         self.metrics.oldest_ms.append((committed_at - oldest_since) * 1000)
 
     def _write(self, rows: list[Sequence[Any]]) -> tuple[int, int]:
-        """Write rows, in halves if a row is rejected. Return the numbers of acknowledged and changed rows."""
+        """Write rows; if one is rejected, write them in halves. Return the numbers of acknowledged and changed rows."""
         try:
             return len(rows), self.connection.write([list(column) for column in zip(*rows, strict=True)])
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Count the rows and flushes in a sink epoch, and format the counts as one log line."""
+"""Count the rows and flushes of a sink epoch, and format the counts as one log line."""
 
 from collections import deque
 from collections.abc import Collection

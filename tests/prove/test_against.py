@@ -95,8 +95,8 @@ PATHS = (Path("old.py"), Path("new.py"))
         ),
         ([NEW_QUERY], [NEW_QUERY], "", "old.py:9: the query already runs in real-time mode; pass the micro-batch"),
         ([OLD_QUERY], [NEW_QUERY], "counts", "new.py has no query 'counts'; pass the line or name of one"),
-        ([OLD_QUERY, OLD_QUERY], [NEW_QUERY], "", "has no query that corresponds to the query in line 9 of new.py;"),
-        ([], [NEW_QUERY], "", "corresponds to the query in line 9 of new.py; set the same queryName for both queries"),
+        ([OLD_QUERY, OLD_QUERY], [NEW_QUERY], "", "has no query that corresponds to the query on line 9 of new.py;"),
+        ([], [NEW_QUERY], "", "corresponds to the query on line 9 of new.py; set the same queryName for both queries"),
     ],
     ids=["no real-time query", "no micro-batch query", "unknown name", "two with the name", "none"],
 )

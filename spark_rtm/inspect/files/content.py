@@ -20,7 +20,7 @@ _PASS_LOCATION = "pass the value of the query's checkpointLocation"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The parsed checkpoint files, with the newest entries of each log."""
+    """The parsed checkpoint files, including the newest entries of each log."""
 
     target: str
     query_id: str | None
@@ -61,7 +61,7 @@ class Checkpoint:
 
     @property
     def position(self) -> Planned | None:
-        """The offsets of the newest committed batch. All earlier records are processed."""
+        """The end offsets of the newest committed batch. All earlier records have been processed."""
         both = set(self.planned) & set(self.committed)
         return self.planned[max(both)] if both else None
 
@@ -107,7 +107,7 @@ def _reason_against(folder: Folder, target: str) -> str | None:
 
 
 def _never_planned(folder: Folder) -> str:
-    """Describe how a query starts from a checkpoint without a planned batch."""
+    """Describe how a query starts from a checkpoint that has no planned batch."""
     if any(NUMBER.fullmatch(name) for name in folder.entries("commits")):
         return (
             "commits/ has entries but offsets/ has none, so the query cannot start; restore offsets/ from a backup, or "

@@ -52,7 +52,7 @@ Found = tuple[Object, str, list[tuple[str, int]]]
 
 
 class _Clusters:
-    """A search for a document's clusters. It counts steps, because several YAML objects can share a part."""
+    """A search for a document's clusters. The search counts steps, because several YAML objects can share a part."""
 
     def __init__(self) -> None:
         self.known: dict[int, list[Found]] = {}
@@ -94,7 +94,7 @@ def _kind(content: Object) -> str:
 
 
 def _in_one_form(root: Any) -> Any:
-    """Return a document with nested policy keys and resolved Terraform locals."""
+    """Return a document with nested policy keys, and with Terraform locals replaced by their values."""
     local = Object()
     block = root.get("locals") if isinstance(root, Object) else None
     for one in block if isinstance(block, list) else [block]:

@@ -88,7 +88,7 @@ def _value(node: ast.expr, names: Mapping[str, ast.expr], depth: int = 0) -> Any
 
 
 def _member(node: ast.expr) -> str:
-    """Return the name of an enumeration member such as `RuntimeEngine.PHOTON`."""
+    """Return the name of an enum member such as `RuntimeEngine.PHOTON`."""
     is_member = isinstance(node, ast.Attribute) and re.search(r"\b[A-Z][a-z]\w*$", ast.unparse(node.value))
     return node.attr if is_member and isinstance(node, ast.Attribute) else UNKNOWN
 

@@ -124,7 +124,7 @@ def unresolved_triggers(tree: ast.Module, module: Module, followed: set[ast.AST]
 
 
 def _is_trigger(call: ast.Call) -> bool:
-    """Return whether a call is a writer's `trigger`, judging by the keywords and the names in the method chain."""
+    """Return whether a call is a writer's `trigger`, according to the keywords and the names in the method chain."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr != "trigger" or call.args:
         return False
     names = [getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(call.func.value)]

@@ -52,7 +52,9 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
         is_concerned = not queries or any(map(each.concerns, queries))
         if is_concerned and text.isdecimal() and int(text[:9]) > limit:
             message = f"{SHUFFLE_CONF} is {text[:9]}, and each partition occupies a task slot for the whole batch"
-            yield Problem(each.line, message, "use the number of task slots for stateful stages, such as 8")
+            yield Problem(
+                each.line, message, "set it to the number of task slots that the stateful stages can use, for example 8"
+            )
     if not settings and module.is_job and not any(SHUFFLE_CONF in line for line in module.lines):
         for query in queries:
             if query.start_line:
@@ -60,7 +62,9 @@ def shuffle_partitions(module: Module) -> Iterator[Problem]:
                 line = stateful_steps(query.writer.frame)[0].line
                 # Code that builds no session gets its settings from the cluster or from another file.
                 severity = "warning" if module.builds_session else "information"
-                fix = f'set "{SHUFFLE_CONF}" to the number of task slots for stateful stages, such as 8'
+                fix = (
+                    f'set "{SHUFFLE_CONF}" to the number of task slots that the stateful stages can use, for example 8'
+                )
                 yield Problem(line, message, fix, severity=severity, lines=query.writer.lines)
 
 

@@ -212,7 +212,7 @@ def quoted(content: object) -> str:
 
 
 def text_of(value: Value | None) -> str | None:
-    """Return the string that `value` certainly is, or None."""
+    """Return the string if `value` is known to be one specific string, otherwise None."""
     return value.value if isinstance(value, Const) and isinstance(value.value, str) else None
 
 

@@ -201,7 +201,7 @@ class Comparison:
     """The parts that are not compared, because at least one version has a sink without them."""
 
     def what(self, number: int) -> str:
-        """Return a description of `number` equal results for a message."""
+        """Return the words with which a message describes `number` equal results."""
         if not self.is_keyed:
             return f"the same {number} rows, each equally often,"
         names = ", ".join(map(named, self.key)) or "one for all records"

@@ -61,7 +61,11 @@ class Pair:
     """The reader of each target topic."""
 
     def both(self, name: str, *arguments: Any) -> tuple[Any, Any]:
-        """Call a method of both versions. If they run in their own processes, both calls run at the same time."""
+        """
+        Call the same method of both versions.
+
+        If they run in their own processes, both calls run at the same time.
+        """
         with ThreadPoolExecutor(2 if self.again else 1) as pool:
             calls = [pool.submit(version.call, name, *arguments) for version in self.versions]
             # If both fail, only the first error is reported.

@@ -39,7 +39,7 @@ MAX_SHOWN, MAX_SAMPLES = 3, 10_000
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the comparison."""
+    """Options for the comparison."""
 
     samples: Mapping[str, list[Sent]] = field(default_factory=dict)
     key: tuple[str, ...] = ()
@@ -101,14 +101,14 @@ def _old_of(old: Sequence[Listed], one: Listed, wanted: int, paths: tuple[Path, 
         if len(candidates) == 1:
             return candidates[0]
     raise ValueError(
-        f"{paths[OLD]} has no query that corresponds to the query in line {one.line} of {paths[NEW]}; set the same "
+        f"{paths[OLD]} has no query that corresponds to the query on line {one.line} of {paths[NEW]}; set the same "
         "queryName for both queries"
     )
 
 
 @dataclass
 class _Run:
-    """The comparison of one query."""
+    """The comparison of one query's old and new versions."""
 
     pair: Pair
     options: Options
@@ -236,7 +236,7 @@ class _Run:
 
 
 def _reason(found: Difference, inputs: Sequence[Input], old: Facts, new: Facts) -> str:
-    """Return the probable reason for a difference, judging by the smallest input that shows it."""
+    """Return the probable reason for a difference, derived from the smallest input that shows the difference."""
     kinds = {one.kind for one in inputs}
     if found.new and not found.old and (new.partial or old.partial):
         return f"partial result: the filter {new.partial or old.partial} passes a result that later records change"

@@ -142,7 +142,7 @@ class Recording:
         return {BROKER_OPTION: self.kafka, **PLAINTEXT}
 
     def may_write(self, target: str) -> bool:
-        """Return whether one of the job's batch writes may run. If not, record the write as skipped."""
+        """Return whether one of the job's batch writes may run. Otherwise, record the write as skipped."""
         if not self.job.side_effects:
             self.note_write(target)
         return self.job.side_effects

@@ -251,7 +251,7 @@ def _name(node: Node) -> str:
 
 
 def _literal(node: Node) -> Any:
-    """Return the value of a literal or a cast literal such as `cast(80 as double)`, else None."""
+    """Return the value of a literal or of a cast literal such as `cast(80 as double)`, otherwise None."""
     while node.kind == "Cast":
         node = node.children[0]
     if node.kind != "Literal" or node.content["value"] is None:
