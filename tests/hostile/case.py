@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARKER = "marker-of-a-secret"
-"""The text of files outside the input, which no output may contain."""
+"""The content of files outside the input, which no output may contain."""
 SECRET = f"# spark realTime {MARKER}\n"
 INPUT, OUTSIDE, HOME = "input", "outside", "home"
 """The folders of a case: the input, files beside it, and the home folder of the user."""
@@ -27,7 +27,7 @@ class Case:
     writes: tuple[str, ...] = ()
     """The folders that the command may change; files of Python in them stay valid."""
     is_complete: bool = False
-    """Whether everything must be checked."""
+    """Whether the command must check all of its input."""
     is_stranger: bool = False
     """Whether the command runs as a user who owns none of the files, if this process may switch users."""
 

@@ -9,7 +9,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 LOG = "2026-11-28 12:00:00 INFO org.example.Job: worker w{0} has read {1} records of partition p{0} in {2} ms\n"
 NAMES = [name for each in known() for name in each.names]
 PARTS = [parts for each in known() for parts, _ in each.parts if len(parts) > 1]
-"""The parts of the messages with placeholders."""
+"""The parts between the placeholders of each message that has placeholders."""
 TEXTS: dict[str, str | bytes] = {
     "log": "".join(LOG.format(n, n * 7 % 9973, n % 977) for n in range(700)),
     "long log": "".join(LOG.format(n, n * 7 % 9973, n % 977) for n in range(25_000)),

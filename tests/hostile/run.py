@@ -32,7 +32,7 @@ MAX_MEGABYTES = 500
 BARE_MEGABYTES = 40
 """The command's own memory. The texts of all cases in this process do not count."""
 STRANGER = 54321
-"""A user without an entry, and so without a home folder."""
+"""A user id without an entry in the user database, and therefore without a home directory."""
 LIMITS = ((resource.RLIMIT_CPU, 12), (resource.RLIMIT_AS, 4_000_000_000), (resource.RLIMIT_FSIZE, 100_000_000))
 """Limits that only protect this machine."""
 MAX_WAIT_SECONDS = 60

@@ -83,7 +83,7 @@ STATEFUL = (COUNTS_1, COUNTS_2, COUNTS, PROCESSOR)
 STATES = (COUNTS_1, COUNTS_2, PROCESSOR)
 ROCKSDB = (COUNTS_2, PROCESSOR)
 BEGUN = delete("offsets/[12]", "commits/[0-9]")
-"""Nothing of batch 0 is left but its offsets, as if the query ended before its first commit."""
+"""Only the offsets of batch 0 are left, as if the query had ended before its first commit."""
 
 DAMAGES: dict[str, tuple[tuple[str, ...], Damage]] = {
     "nothing": ((*LOGS, COUNTS_1, PROCESSOR), lambda _: None),
@@ -183,4 +183,4 @@ UNSEEN: dict[str, tuple[tuple[str, ...], Damage]] = {
     # The size is correct.
     "changes of zeros": ((COUNTS_1, COUNTS_2), edit("state/0/0/3[._]*[!c]", lambda content: bytes(len(content)))),
 }
-"""Damages that prevent a query from starting, and that `inspect` does not find."""
+"""Damage that prevents a query from starting, and that `inspect` does not find."""

@@ -47,7 +47,7 @@ QUERIES: dict[str, tuple[Callable[[DataFrame], DataFrame], str, dict[str, str]]]
     damages.PROCESSOR: (processed, REAL_TIME, PREPARED),
 }
 MOVED = ["nothing", "two batches planned", "commits missing", "first commit interrupted", "logs and sources missing"]
-"""Damages of a micro-batch checkpoint that are also tried in real-time mode, and the other way round."""
+"""Damage to micro-batch checkpoints that is also tried in real-time mode, and the other way round."""
 
 
 FAILURES = {

@@ -21,7 +21,7 @@ QUERIES: dict[str, dict[str, str]] = {
 
 
 Outage = tuple[dict[str, list[str]], list[Decision], BaseException]
-"""The values in the target of each query, the decisions of the keeper, and the failure of the query `full`."""
+"""The values in each query's target topic, the keeper's decisions, and the failure of the query `full`."""
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ COUNTED = ("counted",)
 REFUSED_V1 = "STREAMING_REAL_TIME_MODE.CHECKPOINT_FORMAT_V1_NOT_SUPPORTED"
 
 Step = tuple[Mode, list[str] | str]
-"""A run in a mode, after two more records: the values that it writes, or the error that refuses it."""
+"""A run in a mode, after two more records: the values that it writes, or the error with which Spark rejects it."""
 MOVES: dict[str, tuple[tuple[str, ...], dict[str, str], list[Step]]] = {
     "stateless, default settings": (
         (),

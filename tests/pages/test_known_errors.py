@@ -36,7 +36,7 @@ SEARCHES = {
     "phrases": [line.split(" = ") for line in PHRASES.splitlines() if not line.startswith("#")],
     "exceptions": [case.split("\n", 1)[::-1] for case in EXCEPTIONS.removeprefix("@@ ").split("\n@@ ")],
 }
-"""Texts, each with the sections that answer it."""
+"""Pasted texts, each with the sections that explain it."""
 CLASS = re.compile(r"`((?:\w+\.)*[A-Z]\w*(?:Exception|Error))`")
 
 # Spark wraps most failures and logs further lines around them.

@@ -55,7 +55,7 @@ TIMES = {
     "tomorrow at ten": (None, None),
     "": (None, None),
 }
-"""For each text: the parsed time with the pattern of the page, and without a pattern."""
+"""For each text: the time as parsed with the page's pattern, and without a pattern."""
 
 
 def test_event_time_is_parsed_or_null_but_never_an_error(spark: SparkSession) -> None:

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services]
 
 
 RAW_BYTES, KEY_BYTES = 900_000, 1_000
-"""Kept lengths of a rejected value and its key in the blocks of the pages."""
+"""The lengths to which the code blocks of the pages cut a rejected value and its key."""
 PAYMENTS = ("payments", "payments-checked", "payments-rejected")
 CLICKS = ("clicks", "clicks-enriched", "clicks-rejected")
 PAYMENT, CLICK = b'{"card":"c","amount_cents":5}', b'{"click_id":"k","ts":"2026-11-26T00:00:00Z"}'

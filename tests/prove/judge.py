@@ -21,7 +21,7 @@ class Judge:
 
     bench: Bench
     path: Path
-    """The file for the code of a job."""
+    """The file to which a job's code is written."""
     steps: list[str] = field(default_factory=list)
     shown: list[Verdict] = field(default_factory=list)
 

@@ -63,7 +63,7 @@ def test_partition_without_a_slot_is_read_with_a_free_one(spark: SparkSession, k
     query = start_to_kafka(read(spark, kafka, source), kafka, tmp_path / "waiting", "10 minutes", topic=target)
 
     eventually(lambda: end_offset(kafka, target) == SLOTS - 2, 60, "a record of each free slot")
-    # A source task has read each record, so it runs; the status tracker of Spark shows these tasks only later.
+    # Source tasks have read each record, so they are running; Spark's status tracker shows these tasks only later.
     assert 0 == slots_free(spark)
     holder.stop()
     eventually(lambda: end_offset(kafka, target) == SLOTS, 60, "the records of the waiting tasks")

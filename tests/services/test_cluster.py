@@ -115,7 +115,7 @@ def test_workers_get_everything_through_spark_submit(cluster: str, tmp_path: Pat
     assert ["0!", "2!", "4!"] == seen["marked"]
     assert 1 == len(seen["compilers"])
     assert all(file.startswith(f"{seen['folder']}/") for file in seen["files"]), seen["files"]
-    # Spark's own modules are in archives inside the installation of Spark.
+    # Spark's own modules are in archives inside Spark's installation folder.
     folders = [entry for entry in seen["path"] if not entry.endswith((".zip", ".jar"))]
     assert [] == [entry for entry in folders if entry.startswith((str(files.ROOT), sys.prefix))]
 

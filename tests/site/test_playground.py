@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
 
 LOAD_MS = 200_000
 VERSION = re.compile(r"Python 3\.\d+")
-# Keeps the workers of a page, so the texts are checked in the Python that the form has loaded.
+# Keeps a page's workers, so the texts are checked by the Python interpreter that the form has loaded.
 KEEP_WORKERS = """
 window.workers = {};
 window.Worker = class extends Worker {

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.services, pytest.mark.timeout(300)]
 
 LOAD_SECONDS = 60
 PICTURES = os.environ.get("UI_PICTURES")
-"""Folder for the pictures of the page; by default none is taken."""
+"""Folder for screenshots of the page. By default, none are taken."""
 UI = {"spark.ui.enabled": "true", "spark.ui.port": "0", "spark.executor.heartbeatInterval": "1s"}
 PLAN, ROWS = "the plan in the SQL tab", "100 100 100 100 WriteToDataSourceV2 "
 # The path of each tab, and patterns for its text during batch 1, which has written its 100 results, and after it.

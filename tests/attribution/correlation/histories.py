@@ -13,7 +13,7 @@ Results = dict[str, Result]
 """Results by id."""
 
 WINDOWS = Windows().scaled(1000)
-"""Small windows, so generated times are on both sides of their ends."""
+"""Small windows, so generated times are before and after their ends."""
 
 LIMITED = replace(WINDOWS, max_events=4)
 """Windows with a maximum number of events that about half of the generated histories exceed."""

@@ -43,7 +43,7 @@ ALL_CODES = {
     *("duplicate_impression", "late_impression", "orphan_impression", "invalid_slot", "partial_quartiles"),
     *("late_click", "orphan_click", "repeat_click", "late_step", "orphan_step", "repeat_step"),
 }
-"""Every code except the codes of timeouts."""
+"""Every result code except those of timeouts."""
 
 
 @cache

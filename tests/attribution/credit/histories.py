@@ -18,7 +18,7 @@ RULES = CreditRules(
     delay_ms=100,
     settle_ms=10,
 )
-"""Small windows, so generated times are on both sides of them."""
+"""Small windows, so generated times are inside and outside of them."""
 
 T = 10_000
 UserRecord = Touch | Conversion
