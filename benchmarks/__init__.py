@@ -1,1 +1,1 @@
-"""Benchmarks, one module per program, and packages with shared code."""
+"""Benchmark programs, and packages with the code that they share."""

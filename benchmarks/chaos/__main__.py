@@ -38,7 +38,7 @@ EXTERNAL = ("KAFKA_BOOTSTRAP_SERVERS", "POSTGRES_DSN")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all planned faults. Return 0 if nothing is lost or wrong and the pipeline recovers, otherwise 1."""
+    """Run all planned faults. Return 0 if no result is lost or wrong and the pipeline recovers, otherwise 1."""
     options = parse(arguments)
     try:
         outcome = _run(options)

@@ -115,7 +115,7 @@ def slow(proxy: TcpProxy, fault: Fault) -> Iterator[None]:
 
 @contextmanager
 def exhausted(dsn: str) -> Iterator[None]:
-    """Occupy every database connection during the block, also those of the process that copies results."""
+    """Occupy every database connection during the block, including those of the process that copies results."""
     with ExitStack() as stack:
         admin = stack.enter_context(psycopg.connect(dsn, autocommit=True, application_name="chaos"))
         terminated = 1

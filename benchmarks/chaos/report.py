@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def status(self) -> int:
-        """Return 0 if nothing is lost or wrong, no send failed and the pipeline always recovered, otherwise 1."""
+        """Return 0 if no result is lost or wrong, no send failed and the pipeline always recovered, otherwise 1."""
         return int(bool(self.reconciliation.differences or self.unhealed or self.failed_sends))
 
 

@@ -1,1 +1,1 @@
-"""How the cost of a query grows: one input varied at a time, and a cost model fitted to the runs."""
+"""Measure how a query's cost grows: runs that vary one input at a time, and a cost model fitted to these runs."""

@@ -27,7 +27,7 @@ NUMBERS = ("p50_ms", "p99_ms", "max_ms", "missing", "wrong", "boundaries", "outp
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The default values configure a full run."""
+    """Options for this benchmark. The default values configure a full run."""
 
     duration: float = 28
     warm_up_seconds: float = 25
@@ -83,7 +83,7 @@ def outcome(options: Options, rows: Sequence[dict[str, Any]]) -> Outcome:
 
 
 def point_row(point: Point, result: RunResult) -> dict[str, Any]:
-    """Return one run as a row of the JSON."""
+    """Return one run as a row of the benchmark's JSON."""
     numbers, pauses_ms = result.numbers, result.numbers["pauses_ms"]
     kept_up, is_wrong = is_sustained(result), numbers["missing"] or numbers["wrong"]
     return {

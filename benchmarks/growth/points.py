@@ -45,7 +45,7 @@ class Point:
 
     @property
     def label(self) -> str:
-        """Return the name of the run, which `--filter` matches."""
+        """Return the name of the run, with which `--filter` is compared."""
         base = Point().inputs
         changed = [f"{name} = {value:,.10g}" for name, value in self.inputs.items() if value != base[name]]
         return f"{self.dimension}: {'; '.join(changed)}" if changed else BASE

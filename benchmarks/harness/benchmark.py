@@ -53,7 +53,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class BenchmarkOptions:
-    """Options of every benchmark."""
+    """Options for every benchmark."""
 
     duration: float = 60
     """Seconds of measured traffic in each run."""
@@ -65,7 +65,7 @@ class BenchmarkOptions:
 
 @dataclass(frozen=True)
 class RunOptions(BenchmarkOptions):
-    """Options of benchmarks that run engines. Each benchmark overrides the defaults."""
+    """Options for benchmarks that start an engine. Each benchmark overrides the defaults."""
 
     duration: float = 60
     """Seconds of measured traffic in each run. Use at least 3.5 trigger intervals for enough batch boundaries."""

@@ -56,7 +56,7 @@ class Case:
     intervals: Mapping[str, float] = field(default_factory=dict)
     """Trigger interval in seconds by query name; empty for an engine without batch boundaries."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the engine for the published results."""
+    """Settings of the engine that the published results state."""
     partitions: int = PARTITIONS
     min_boundaries: int = MIN_BOUNDARIES
     """Minimum number of batch boundaries in a valid run, for an engine that has boundaries."""

@@ -67,7 +67,7 @@ def count(shape: Shape, seq: int) -> dict[str, Any]:
 
 
 def answer(workload: Workload, seq: int) -> dict[str, Any] | None:
-    """Return the correct output for a record, or None if it has no output. Null fields count as missing fields."""
+    """Return the correct output for a record, or None if it has no output. A null field counts as missing."""
     if workload == "echo":
         return dict(json.loads(record(seq)))
     if is_valid(seq):

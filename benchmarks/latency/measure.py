@@ -25,7 +25,7 @@ PRESETS = {"quick": QUICK_RUN | {"warm_up_seconds": 20}}
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The default values configure a full run."""
+    """Options for this benchmark. The default values configure a full run."""
 
     duration: float = 50
     rate: float = 1_000

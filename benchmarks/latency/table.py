@@ -71,7 +71,7 @@ def overview_rows(root: Path) -> list[dict[str, Any]]:
 
 
 def speed_up(root: Path, _: str) -> str:
-    """Return sentences for the README that compare both modes, without and with state."""
+    """Return sentences for the README that compare real-time mode with micro-batch mode, without and with state."""
     known, rows = published(root, "latency", COMMAND)["conditions"], overview_rows(root)
     p50, slow_p50, state_p50, slow_state_p50 = (milliseconds(row["p50_ms"]) for row in rows)
     longest, slow_longest = (milliseconds(row["max_ms"]) for row in rows[2:])
@@ -126,7 +126,7 @@ def two_copies(root: Path, _: str) -> str:
 
 
 def _rule(content: dict[str, Any], *more: str) -> str:
-    """Return a sentence about how each cell summarizes the runs, followed by the sentences in `more`."""
+    """Return a sentence that states how each cell summarizes the runs, followed by the sentences in `more`."""
     is_pair = content["conditions"]["repeats"] == 2
     rule = "Each cell shows the higher of two runs." if is_pair else "Each cell shows the median of the runs."
     return " ".join([rule, *more])

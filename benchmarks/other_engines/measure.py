@@ -44,7 +44,7 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The default values configure a full run, which takes about an hour."""
+    """Options for this benchmark. The default values configure a full run, which takes about an hour."""
 
     duration: float = 44
     warm_up_seconds: float = 42
@@ -71,7 +71,7 @@ class Options(RunOptions):
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Install the engines, and make one of the three measurements."""
+    """Install the engines, and run one of the three measurements."""
     for engine in OTHER_ENGINES:
         engine.prepare()
     packages = [{"engine": engine.name, "packages": ", ".join(engine.packages)} for engine in OTHER_ENGINES]

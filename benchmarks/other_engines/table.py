@@ -35,7 +35,7 @@ def other_engines(root: Path, workload: str) -> str:
 
 
 def ranks(root: Path, _: str) -> str:
-    """Return a list that ranks the engines by p50 and by p99, without and with state."""
+    """Return a list that ranks the engines by p50 and by p99 latency, without and with state."""
     cases, lines = published(root, "other_engines", COMMAND)["cases"], []
     cases = [case for case in cases if case["rate"] == cases[0]["rate"]]
     for name in ("p50", "p99"):

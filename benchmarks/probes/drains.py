@@ -52,7 +52,7 @@ WARM_UP_BATCHES = 5
 
 @dataclass(frozen=True)
 class Options(BenchmarkOptions):
-    """Options of this benchmark."""
+    """Options for this benchmark."""
 
     rounds: int = 50
     """Number of stops that no kill interrupts."""
@@ -90,7 +90,7 @@ class Job:
             self.socket.unlink(missing_ok=True)
 
     def obey(self, command: str, query: str) -> float:
-        """Send a command for a query, and return the seconds until the answer."""
+        """Send a command for a query, and return the number of seconds until the job answers."""
         started = time.monotonic()
         (answer,) = send(self.socket, command, query, 60)
         if not answer["ok"]:
@@ -110,7 +110,11 @@ class Job:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Return the durations of the stops. Lost results, and results repeated before the first kill, are problems."""
+    """
+    Return how long the stops took.
+
+    Lost results, and results repeated before the first kill, are reported as problems.
+    """
     pauses, sent, seconds, pause = random.Random(1), list[str](), list[float](), threading.Event()
     with ExitStack() as stack:
         servers = stack.enter_context(kafka_broker())

@@ -68,7 +68,7 @@ PRESETS = {"quick": {"series": 1, "kills": 3}}
 
 @dataclass(frozen=True)
 class Options(BenchmarkOptions):
-    """Options of this benchmark."""
+    """Options for this benchmark."""
 
     series: int = 10
     """Number of series. Each series has its own topics and checkpoints, and ends with a count of its results."""
@@ -151,7 +151,7 @@ class Job:
 
 
 def measure(options: Options, console: Console) -> Outcome:
-    """Count lost and repeated results of all series in the log. Either kind is a problem."""
+    """Count the lost and the repeated results of all series in the log, and report both as problems."""
     options.log.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         broker = stack.enter_context(running(LocalKafka()))
@@ -243,7 +243,7 @@ def _kill_broker(broker: LocalKafka) -> None:
 
 
 def kill(job: Job, step: str, who: str = "both") -> None:
-    """Kill the job, or only a part of it on a cluster, at a step or now, and restart it."""
+    """Kill the job, or only a part of it on a cluster, at a step of the protocol or immediately, and restart it."""
     is_in_executor = not job.master or step not in STEPS or "transactions" in STEPS[step][0]
     for number, pattern in enumerate(STEPS.get(step, ())):
         at_step(pattern, job, restarts=number > 0)
@@ -255,7 +255,7 @@ def kill(job: Job, step: str, who: str = "both") -> None:
 
 
 def at_step(pattern: str, job: Job, *, restarts: bool) -> None:
-    """Wait until a JVM of the job ends at a step, after a restart or now."""
+    """Wait until one of the job's JVMs ends at a step of the protocol, after a restart or in the current run."""
     if restarts:
         job.kill()
     (job.folder / "draft").write_text(pattern)

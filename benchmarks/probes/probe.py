@@ -61,9 +61,9 @@ def outcome_of(
     console: Console, probe: str, values_ms: Sequence[float], expected: int, problems: Sequence[str], **others: Any
 ) -> Outcome:
     """
-    Print the row of a probe, and return it together with the published rows of the other probes.
+    Print a probe's row, and return it together with the published rows of the other probes.
 
-    Fewer latencies than expected are a problem.
+    Fewer latencies than expected are reported as a problem.
     """
     missing = expected - len(values_ms)
     found = {f"{name}_ms": value for name, value in latencies(values_ms).items()}

@@ -1,4 +1,4 @@
-"""Draw the charts of a latency benchmark from its JSON: one message per chart, with labeled lines."""
+"""Draw the charts of a latency benchmark from its JSON. Each chart states one message and labels its lines."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

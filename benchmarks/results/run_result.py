@@ -1,4 +1,4 @@
-"""The traffic, the timestamps, the batch boundaries and the result of one benchmark run, and whether it is valid."""
+"""The traffic, the timestamps, the batch boundaries and the result of one benchmark run, and the run's validity."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The workloads as Spark expressions, and the queries of a run in any of Spark's execution modes."""
+"""The workloads as Spark expressions, and a run's queries in any of Spark's execution modes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The Spark variants of the benchmarks. Each mode has its best settings for a small machine."""
+"""The Spark variants that the benchmarks measure. Each mode has its best settings for a small machine."""
 
 from dataclasses import asdict, replace
 
@@ -44,7 +44,7 @@ def tuned(mode: Mode) -> SparkOptions:
 
 
 def java_options(collector: str) -> str:
-    """Return the JVM options of every session, followed by those of a garbage collector."""
+    """Return the JVM options for every session, followed by those for a garbage collector."""
     return f"{CONFS[JAVA_OPTIONS_CONF]} {collector}"
 
 

@@ -17,7 +17,7 @@ LOAD_PERCENTS = (25, 50, 75)
 
 @dataclass(frozen=True)
 class Options(RunOptions):
-    """Options of this benchmark. The default values configure a full run."""
+    """Options for this benchmark. The default values configure a full run."""
 
     duration: float = 36
     warm_up_seconds: float = 40

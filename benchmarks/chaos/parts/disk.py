@@ -1,4 +1,4 @@
-"""A small, separate file system for the checkpoints, which a fault can fill."""
+"""A small, separate file system for the checkpoints, so that a fault can fill the disk."""
 
 import ctypes
 import os

@@ -30,7 +30,11 @@ PARTS = "benchmarks.chaos.parts"
 
 @dataclass(frozen=True)
 class System:
-    """All parts of a run. The programs connect to the servers through the proxies, and the audit connects directly."""
+    """
+    All servers, programs and proxies of a run.
+
+    The programs connect through the proxies, and the audit connects directly.
+    """
 
     settings: Settings
     broker: LocalKafka
@@ -42,11 +46,11 @@ class System:
     follower: Program
     traffic: TrafficGenerator
     cleanup: ExitStack
-    """Functions that are called at the end of the run."""
+    """Functions to call at the end of the run."""
 
     @property
     def driver(self) -> Program:
-        """Return the driver that runs the queries or ran them last."""
+        """Return the driver that is running the queries or was the last one to run them."""
         return max(self.drivers, key=lambda program: program.led_at)
 
     @property
@@ -56,7 +60,7 @@ class System:
 
     @property
     def checkpoints(self) -> Path:
-        """Return the folder of the checkpoints."""
+        """Return the folder that contains the checkpoints."""
         return Path(self.settings.checkpoint_dir)
 
     def have_all_committed(self) -> bool:
