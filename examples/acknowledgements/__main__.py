@@ -44,7 +44,7 @@ DEADLINE_SECONDS = 120
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the program."""
+    """Options for the program."""
 
     python: bool = False
     """Run the Python processor. The default is the Scala processor."""

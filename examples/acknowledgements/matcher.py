@@ -43,7 +43,7 @@ class Matcher(StatefulProcessor):
         self._wait_ms = wait_ms
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state. The timer clears the state, and the TTL removes state whose timer is lost."""
+        """Declare the state. The timer clears the state, and the TTL removes state if its timer is lost."""
         self._handle = handle
         self._request = handle.getValueState("request", "id string, answered boolean", 2 * self._wait_ms)
         self._waiting = handle.getListState("waiting", "id string", 2 * self._wait_ms)
@@ -128,7 +128,7 @@ def arrivals_of(records: DataFrame, prefix: str = "") -> DataFrame:
 
 
 def matches_in_python(arrivals: DataFrame, ticks: DataFrame, wait_ms: int) -> DataFrame:
-    """Return the results of the Python processor."""
+    """Return the rows with the results of the Python processor."""
     return transform_with_state(arrivals, ["transaction_id"], Matcher(wait_ms), RESULT, ticks)
 
 

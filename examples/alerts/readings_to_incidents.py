@@ -45,7 +45,11 @@ STATE = StructType().add("read_ts", "long").add("raised_ts", "long")
 
 
 class Incidents(StatefulProcessor):
-    """Emits rejected rows and each reading that raises or clears an incident. Nested structs arrive as dictionaries."""
+    """
+    Emits rejected rows, and each reading that raises or clears an incident.
+
+    Spark passes nested structs as dictionaries.
+    """
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""

@@ -1,8 +1,8 @@
 """
 Copy the topic `ad-attributed` into PostgreSQL with a Kafka consumer. The table has one row per result.
 
-Each result reaches PostgreSQL within milliseconds. In real-time mode, OSS 4.3.0 passes rows to a Python sink with a
-delay of seconds, so a Kafka consumer calls the sink instead of a Spark query.
+Each result reaches PostgreSQL within milliseconds. In real-time mode, OSS 4.3.0 delays rows to a Python sink by several
+seconds. Therefore a Kafka consumer, not a Spark query, calls the sink.
 """
 
 import logging

@@ -73,7 +73,7 @@ def _late_ms(due: Mapping[str, int], appended: Mapping[str, int]) -> list[int]:
 
 
 def medians_of_run(log: RunLog, started_at: float, newest: int, *, decoded: bool = False) -> dict[int, int]:
-    """Return the median latency (ms) of both queries, or only of the first, by second from `started_at`."""
+    """Return the median latency (ms) of both queries, or of only the first, for each second since `started_at`."""
     latencies_ms = []
     for src, source in islice(reversed(log.sources.items()), newest):
         event = log.events.get(src)

@@ -103,7 +103,7 @@ def parse(arguments: Sequence[str] | None) -> DemoOptions:
 
 
 def next_steps(options: DemoOptions) -> list[str]:
-    """Return lines that suggest which command to run next."""
+    """Return lines that suggest which commands to run next."""
     compare = [] if options.compare else ["next: make demo COMPARE=1    also decodes in micro-batch mode"]
     return [*compare, "next: make chaos             the same checks under faults"]
 

@@ -1,7 +1,8 @@
 """
 Run a second copy of the decoding query, in micro-batch mode, alongside the pipeline in real-time mode.
 
-Both copies read the same records at the same time. The other queries are not copied, because two cores are not enough.
+The copy and the original read the same records at the same time. The other queries are not copied, because two cores
+are not enough.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from spark_rtm.realtime.slots import preflight
 from spark_rtm.services import new_folder
 
 HOP = "kafka_to_events"
-"""The query that runs in both modes."""
+"""The query that runs in both execution modes."""
 TRIGGER = "1 second"
 """Trigger interval of the second copy. Without a pause between batches, it would take CPU time from the pipeline."""
 MAX_MESSAGES = 2_000

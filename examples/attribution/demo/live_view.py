@@ -72,7 +72,7 @@ class LiveView:
         self.console.print(text, highlight=False, soft_wrap=True)
 
     def start_run(self, sent: SendLog, settings: Settings, throttle: DeliveryThrottle, title: str = "") -> None:
-        """Show a new run below `title`, or below a description of its mode, duration and rate."""
+        """Show a new run below `title` or, without a title, below a description of its mode, duration and rate."""
         self._sent, self._settings, self._throttle = sent, settings, throttle
         measured = f"{settings.duration:g} s" if settings.duration else "until Ctrl-C"
         self._title = title or (
@@ -99,7 +99,7 @@ class LiveView:
             self._print_plain(log)
 
     def phase(self, log: RunLog) -> str:
-        """Return a description of the run's current phase, with the time left or the reason for the phase."""
+        """Return a description of the run's current phase, with the remaining time or the reason for the phase."""
         settings, elapsed = self._settings, time.time() - self._sent.started_at
         measured_for = elapsed - settings.warm_up_seconds
         if self._drains_from:

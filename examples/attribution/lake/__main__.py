@@ -19,13 +19,13 @@ class Options:
     """The source, the destination and the schedule of the copy."""
 
     topic: str = "ad-attributed"
-    """Topic of the results."""
+    """Topic that contains the results."""
     format: Literal["parquet", "delta"] = "parquet"
     """Format of the table. For `delta`, install the `deltalake` package."""
     folder: Path = Path("table")
-    """Folder of the table."""
+    """Folder in which to store the table."""
     checkpoint: Path = Path("checkpoints/table")
-    """Folder of the checkpoint."""
+    """Folder in which to store the checkpoint."""
     interval_seconds: int = 10
     """Seconds between two batches."""
     slots: int = 2
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def show(written: Written) -> None:
-    """Print a batch."""
+    """Print one line for a batch that the query has written."""
     ages = f"age of the rows p50 {written.p50_ms:,} ms, p99 {written.p99_ms:,} ms"
     print(f"batch {written.batch_id}: {written.rows:,} rows in {written.seconds:.1f} s; {ages}", flush=True)
 

@@ -42,17 +42,17 @@ class Written:
     """Median time from Kafka's append of a result until the table contains the result."""
     p99_ms: int
     seconds: float
-    """Duration of the write, with the compaction."""
+    """Duration of the write in seconds, including the compaction."""
 
 
 class Table(Protocol):
-    """A table of results."""
+    """A table that contains the newest version of each result."""
 
     def write(self, rows: DataFrame, batch_id: int) -> None:
         """Add rows with the columns of `SCHEMA`, at most one per id. The same batch may be written again."""
 
     def compact(self) -> None:
-        """Merge small files. Readers see the same rows before, during and after the call."""
+        """Merge small files. Readers find the same rows before, during and after the call."""
 
     def read(self, spark: SparkSession) -> DataFrame:
         """Return the newest version of each result."""

@@ -21,7 +21,7 @@ from examples.attribution.topics import ERASURES_TOPIC
 from spark_rtm.realtime.limits import MAX_RECORD_BYTES
 
 CREATIVE_SHARE = 0.25
-"""Length of a creative, as a share of the maximum length: 30 of 120 seconds."""
+"""Length of a creative, as a share of the maximum length (30 of 120 seconds)."""
 CAMPAIGN_COUNT = 8
 SEVERAL_SLOTS_SHARE = 0.2
 """Share of requests for two or three ad slots."""
