@@ -43,7 +43,7 @@ EXAMPLE = "python -m evals --assistant 'my-assistant -p {prompt}' --only questio
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the evaluation."""
+    """Options for the evaluation."""
 
     assistant: Annotated[str, Argument("COMMAND")] = ""
     """Command that runs the assistant, with {prompt} for the prompt."""
@@ -70,7 +70,7 @@ class Options:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
+    """Run an evaluation or the checks, and return the exit status."""
     options = arguments_of(Options, arguments, program="python -m evals", description=ABOUT, example=EXAMPLE)
     chosen = [
         item

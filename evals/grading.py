@@ -1,8 +1,8 @@
 """
-Grade the answer to a question by code, and ask which of several skills a prompt needs.
+Grade the answer to a question by code, and ask an assistant which of several skills a prompt needs.
 
 Only the last line that begins with `ANSWER:` counts, so an explanation may mention wrong answers. Patterns are searched
-in this line, in lower case and without Markdown. The other skills are invented, so "none of them" is not the only
+in this line, in lower case and without Markdown. The other skills are made up, so "none of them" is not the only
 alternative to this skill.
 """
 
@@ -90,7 +90,7 @@ def skill() -> tuple[str, str]:
 
 
 def trigger_prompt(trigger: Trigger) -> str:
-    """Return the question for the assistant."""
+    """Return the question that asks the assistant which skill a prompt needs."""
     name, description = skill()
     skills = sorted({**NEIGHBOURS, name: description}.items())
     listed = "\n".join(f"- {skill_name}: {text}" for skill_name, text in skills)

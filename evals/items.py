@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Item:
-    """A question, a task or a trigger."""
+    """A question, a coding task or a trigger prompt."""
 
     name: str
     prompt: str

@@ -60,7 +60,7 @@ def _graded_task(task: str, text: str, path: Path, bench: Callable[[], Bench], s
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """Return one line per verdict, and a summary of the right answers by origin and the mean number of bytes read."""
+    """Return one line per verdict, and a summary: right answers by who raised the item, and mean bytes read."""
     width = max([len(verdict.item) for verdict in verdicts], default=0)
     others = _right([verdict for verdict in verdicts if verdict.raised_at])
     ours = _right([verdict for verdict in verdicts if not verdict.raised_at])

@@ -181,7 +181,7 @@ def known_answers(task: str) -> list[tuple[Answer, str]]:
 
 
 def verify(bench: Bench, task: str, answer: Answer) -> Verdict:
-    """Return the verdict of a task's verifier on an answer."""
+    """Return the verdict of the task's verifier on an answer."""
     try:
         module_of(task).verify(bench, answer)
     except WrongAnswerError as error:

@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _hand_over(findings: list[Finding], event: dict[str, Any]) -> int:
-    """Print the findings in the form that the assistant expects, and return the exit status."""
+    """Print the findings in the format that the assistant expects, and return the exit status."""
     text = render(findings)
     # Copilot CLI stores the tool's result in `tool_result`. Claude Code stores it in `tool_response`.
     for sign, field in (("cursor_version", "additional_context"), ("tool_result", "additionalContext")):

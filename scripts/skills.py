@@ -37,12 +37,12 @@ from spark_rtm.text.finding import show
 
 @dataclass(frozen=True)
 class NoOptions:
-    """A command without options."""
+    """The options of a command that has none."""
 
 
 @dataclass(frozen=True)
 class ValidateOptions:
-    """The options of `validate`."""
+    """Options for the `validate` command."""
 
     format: Annotated[str, Argument(choices=finding.STYLES)] = "text"
     """Format of the findings."""
@@ -50,7 +50,7 @@ class ValidateOptions:
 
 @dataclass(frozen=True)
 class InstallOptions:
-    """The options of `install`."""
+    """Options for the `install` command."""
 
     assistant: Annotated[tuple[str, ...], Argument(choices=assistants.ASSISTANTS, is_repeated=True)] = ()
     """Assistant to install for. Repeat the option for each assistant (default: all assistants that are found)."""

@@ -1,4 +1,4 @@
-"""Facts in Avro, with and without the header of a schema registry, are decoded, and all other records are rejected."""
+"""Facts in Avro, with and without a schema registry header, are decoded, and all other records are rejected."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

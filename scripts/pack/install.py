@@ -102,7 +102,7 @@ def digest(root: Path) -> str:
 
 
 def _contents(root: Path) -> dict[str, bytes]:
-    """Return the content of each file of the skill in `root`, by path."""
+    """Return the content of each of the skill's files in `root`, by path."""
     return {name: manifest.read_limited(root / name, MAX_BYTES) for name in manifest.read(root).digests}
 
 
@@ -194,7 +194,7 @@ def _replace(file: Path, data: bytes) -> None:
 
 
 def _digest(file: Path) -> str:
-    """Return the SHA-256 of a file, or an empty string if the file is larger than `MAX_BYTES`."""
+    """Return a file's SHA-256, or an empty string if the file is larger than `MAX_BYTES`."""
     try:
         return manifest.digest(manifest.read_limited(file, MAX_BYTES))
     except ValueError:

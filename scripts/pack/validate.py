@@ -1,4 +1,4 @@
-"""Run all checks of the pack. No check starts Spark or writes to the pack."""
+"""Run all checks on the pack. No check starts Spark or writes to the pack."""
 
 from collections.abc import Iterator
 from functools import lru_cache

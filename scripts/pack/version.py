@@ -1,4 +1,4 @@
-"""Copy the version, the name and the address of the site in `pyproject.toml` to other files."""
+"""Copy the version, the name and the site's address from `pyproject.toml` to other files."""
 
 import re
 import tomllib
@@ -19,7 +19,7 @@ PLACES = (
 
 
 def project(root: Path) -> dict[str, Any]:
-    """Return the table `project` of `pyproject.toml`."""
+    """Return the `project` table from `pyproject.toml`."""
     content: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return content
 

@@ -111,7 +111,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def hashes(text: str) -> set[str]:
-    """Return the hashes of a page's inline scripts in the form that a content security policy requires."""
+    """Return the hashes of a page's inline scripts in the format that a content security policy requires."""
     digests = (hashlib.sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(text))
     return {f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests}
 

@@ -24,7 +24,7 @@ def beside_navigation(root: Path) -> dict[str, str]:
 
 
 def texts(root: Path) -> dict[str, str]:
-    """Return the texts of `llms.txt`, the list of all pages, and of `llms-full.txt`, which contains all pages."""
+    """Return the contents of `llms.txt`, the list of all pages, and `llms-full.txt`, which contains all pages."""
     readme = (root / "README.md").read_text(encoding="utf-8")
     pages = {files.relative(root, path): path.read_text(encoding="utf-8") for path in files.references(root)}
     lead = readme[readme.index("\n\n") :].strip().partition("\n\n")[0].splitlines()

@@ -1,8 +1,8 @@
 """
 List the pages and raw files of the site, whose paths match those of the repository.
 
-The rendered form of a page has the suffix `.html`, and the raw file is in the same folder. Links to code and
-other files lead to the repository or, while the repository has no address, to copies on the site.
+A rendered page has the suffix `.html`, and the raw file is in the same folder. Links to code and other files lead to
+the repository or, while the repository has no address, to copies on the site.
 """
 
 import os

@@ -148,7 +148,7 @@ def _silent(root: Path, page: Path, claim: Claim) -> list[str]:
 
 
 def _forms(token: str) -> set[str]:
-    """Return the forms in which a name can appear in code, such as the client's `acks` for the `kafka.acks` option."""
+    """Return the spellings of a name that occur in code, such as the client's `acks` for the `kafka.acks` option."""
     method = {token.rpartition(".")[2]} if token[0].isupper() else set[str]()
     return {token, token.removeprefix("kafka."), *method}
 
