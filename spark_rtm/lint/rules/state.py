@@ -113,7 +113,7 @@ def python_udf(query: Query) -> Iterator[Problem]:
     Source: [test], [reference]
     """
     message = f"Python UDFs fail in real-time mode with {ALLOWLIST_CONDITION}"
-    fix = "use pyspark.sql.functions or SQL expressions, or with_python of spark_rtm.realtime.python_state"
+    fix = "use pyspark.sql.functions or SQL expressions, or with_python from spark_rtm.realtime.python_state"
     for mark in query.marks("udf"):
         yield Problem(mark.line, message, fix)
 
@@ -138,7 +138,7 @@ def map_in_pandas(query: Query) -> Iterator[Problem]:
     for step in query.steps("mapInPandas", "mapInArrow"):
         refused = f"{step.name} fails in real-time mode with {ALLOWLIST_CONDITION}"
         yield Problem(step.line, refused, fix, OSS_ONLY)
-        uncertain = f"the newest limitations page of Databricks excludes {step.name} from real-time mode"
+        uncertain = f"the newest Databricks limitations page excludes {step.name} from real-time mode"
         yield Problem(step.line, uncertain, fix, DATABRICKS_ONLY, "warning")
 
 
@@ -162,7 +162,7 @@ def python_state(query: Query) -> Iterator[Problem]:
         engines = OSS_ONLY if step.name == "transformWithState" else BOTH
         message = f"Python's {step.name} does not run in real-time mode, so the query fails"
         fix = (
-            "use an aggregation or micro-batch mode; on OSS, python_state of spark_rtm also works, and on "
+            "use an aggregation or micro-batch mode; on OSS, python_state from spark_rtm also works, and on "
             "Databricks, transformWithState with Row"
         )
         yield Problem(step.line, message, fix, engines)
