@@ -141,13 +141,31 @@ def test_fix_changes_only_what_diff_shows(tmp_path: Path) -> None:
     assert [job, link] == sorted(tmp_path.iterdir())
 
 
-def test_fix_passes_over_a_file_that_cannot_be_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All other files are corrected, and the exit status shows that one file was not checked."""
-    (folder / "a_latin.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
+@pytest.mark.parametrize(
+    ("option", "unread", "answered"),
+    [
+        ("--fix", "a.py:1:1: warning: unchecked: ", GOOD),
+        ("--diff", "files that were not checked: 1", f"-{BAD}+{GOOD}"),
+        (
+            "--claims",
+            "a.md: the file is not encoded in UTF-8",
+            "b.md:3: Real-time mode of Spark answers \\x1b[2J.",
+        ),
+    ],
+)
+def test_file_that_cannot_be_read_is_named_and_others_are_answered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, unread: str, answered: str
+) -> None:
+    for name in ("a.md", "a.py"):
+        (tmp_path / name).write_bytes("# \xe9 Spark realTime=True\n".encode("latin-1"))
+    (tmp_path / "b.md").write_text("# Real-time mode\n\nReal-time mode of Spark answers \x1b[2J.\n")
+    (tmp_path / "error.py").write_text(BAD)
 
-    assert 2 == lint(folder, "--fix")
-    assert GOOD == (folder / "error.py").read_text()
-    assert "a_latin.py:1:1: warning: unchecked: " in capsys.readouterr().out
+    assert 2 == lint(*tmp_path.glob("*.md" if option == "--claims" else "*.py"), option)
+
+    printed = capsys.readouterr()
+    assert unread in printed.out + printed.err
+    assert answered in printed.out + (tmp_path / "error.py").read_text()
 
 
 def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
@@ -169,14 +187,6 @@ def test_fix_that_cannot_be_written_leaves_the_file_and_the_others(
     assert (BAD, GOOD) == (full.read_text(), (folder / "error.py").read_text())
     assert "a_full.py was not corrected: No space left on device" in capsys.readouterr().err
     assert ["a_full.py", "error.py", "warning.py"] == sorted(path.name for path in folder.iterdir())
-
-
-def test_diff_names_the_number_of_files_that_were_not_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "error.py").write_bytes("# \xe9 spark realTime=True\n".encode("latin-1"))
-
-    assert 2 == lint(folder, "--diff")
-    printed = capsys.readouterr()
-    assert ("", "files that were not checked: 1" in printed.err) == (printed.out, True)
 
 
 def test_summary_counts_findings_and_corrections(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,31 +226,21 @@ def test_only_terminals_get_colors(
     assert is_colored == ("\x1b[31merror\x1b[0m" in capsys.readouterr().out)
 
 
-def test_page_that_cannot_be_read_is_named_among_the_claims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.md").write_bytes("# Real-time mode\n\nIt is \xe9.\n".encode("latin-1"))
-    (tmp_path / "b.md").write_text("# Real-time mode\n\nReal-time mode of Spark answers \x1b[2J in milliseconds.\n")
-
-    assert 2 == lint(tmp_path, "--claims")
-
-    printed = capsys.readouterr()
-    assert "a.md: the file is not encoded in UTF-8" in printed.err
-    assert "b.md:3: Real-time mode of Spark answers \\x1b[2J in milliseconds." in printed.out
-
-
 @pytest.mark.parametrize(
     ("call", "status", "lines"),
     [
         ("{lint} job.py > /dev/full", 2, 1),
         ("rmdir $PWD && {lint} .", 2, 1),
         ("{lint} job.py >&-", 1, 2),
+        ("{lint} job.py | head -n 1; exit ${{PIPESTATUS[0]}}", 1, 0),
     ],
-    ids=["full disk", "deleted folder", "closed output"],
+    ids=["full disk", "deleted folder", "closed output", "reader that stops early"],
 )
 def test_unusual_stream_or_folder_ends_without_traceback(tmp_path: Path, call: str, status: int, lines: int) -> None:
     folder = tmp_path / "project"
     folder.mkdir()
     if "rmdir" not in call:
-        (folder / "job.py").write_text(BAD)
+        (folder / "job.py").write_text(BAD * 1000)
     command = f"{sys.executable} {ROOT / 'scripts/skills.py'} lint"
 
     done = subprocess.run(
@@ -248,17 +248,6 @@ def test_unusual_stream_or_folder_ends_without_traceback(tmp_path: Path, call: s
     )
 
     assert (status, lines) == (done.returncode, len(done.stderr.splitlines())), done.stderr
-
-
-def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
-    (tmp_path / "job.py").write_text(BAD * 1000)
-    command = [sys.executable, str(ROOT / "scripts/skills.py"), "lint", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert b"" == process.stderr.read()
 
 
 @pytest.mark.parametrize(
@@ -270,7 +259,7 @@ def test_reader_that_stops_early_sees_no_traceback(tmp_path: Path) -> None:
         ((".",), True, "All checks passed (2 files checked)\n"),
         (("empty",), False, "warning: no file was checked, because the paths contain no file that lint reads ("),
         (("good.py", "--exclude", "good.py", "--format=json"), True, "warning: no file was checked"),
-        (("-", "--stdin-filename=job.py"), True, "All checks passed (1 file checked)\n"),
+        (("-", "--stdin-filename=job.py"), True, "information: the queries in job.py have no real-time trigger"),
     ],
     ids=str,
 )
@@ -287,7 +276,7 @@ def test_silence_is_explained(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.stdin", io.StringIO(GOOD))
+    monkeypatch.setattr("sys.stdin", io.StringIO(MICRO_BATCH))
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
 
     assert 0 == lint(*arguments)
@@ -346,13 +335,3 @@ def test_micro_batch_job_is_named_or_checked_as_real_time(
     printed = capsys.readouterr()
     assert rules == [line.split(": ")[2] for line in printed.out.splitlines()]
     assert ("were not checked for real-time mode" in printed.err) is not bool(rules)
-
-
-def test_micro_batch_text_of_an_editor_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(MICRO_BATCH))
-
-    assert 0 == lint("--stdin-filename", "job.py")
-
-    assert "the queries in job.py have no real-time trigger" in capsys.readouterr().err

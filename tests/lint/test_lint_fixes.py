@@ -14,19 +14,27 @@ def corrected(text: str, path: str = "job.py") -> str:
     return fixed(text, path, lint_text(text, path), Settings())
 
 
+CHAIN = "query = (\n    events.writeStream.format('console')\n    {}\n    .start()\n)\n"
+IMPORT = "from pyspark.sql.streaming import DataStreamWriter{}\n"
+
+
 @pytest.mark.parametrize(
-    ("wrong", "right"),
+    ("program", "wrong", "right"),
     [
-        (".trigger(realTime=True)", REAL_TIME),
-        ('.trigger(real_time="10 seconds")', '.trigger(realTime="10 seconds")'),
-        ('.trigger(RealTimeTrigger.apply("1 minute"))', '.trigger(realTime="1 minute")'),
-        (".trigger(Trigger.RealTime())", REAL_TIME),
-        ('.trigger("realTime")', REAL_TIME),
+        (START, UPDATE + ".trigger(realTime=True)", UPDATE + REAL_TIME),
+        (START, UPDATE + '.trigger(real_time="10 seconds")', UPDATE + '.trigger(realTime="10 seconds")'),
+        (START, UPDATE + '.trigger(RealTimeTrigger.apply("1 minute"))', UPDATE + '.trigger(realTime="1 minute")'),
+        (START, UPDATE + ".trigger(Trigger.RealTime())", UPDATE + REAL_TIME),
+        (START, UPDATE + '.trigger("realTime")', UPDATE + REAL_TIME),
+        (START, '.outputMode("append")' + REAL_TIME, UPDATE + REAL_TIME),
+        (START, '.outputMode(outputMode="complete")' + REAL_TIME, '.outputMode(outputMode="update")' + REAL_TIME),
+        (CHAIN, REAL_TIME, f"{REAL_TIME}\n    {UPDATE}"),
+        (IMPORT + START.format(UPDATE + REAL_TIME), ", Trigger", ""),
     ],
 )
-def test_trigger_becomes_the_keyword_with_a_duration(wrong: str, right: str) -> None:
-    """A form of the trigger that PySpark rejects becomes the keyword form; a duration in it is kept."""
-    assert EVENTS + START.format(UPDATE + right) == corrected(EVENTS + START.format(UPDATE + wrong))
+def test_only_the_wrong_part_of_a_program_changes(program: str, wrong: str, right: str) -> None:
+    """A failing trigger becomes PySpark's only form and keeps its duration; a missing mode gets a line of its own."""
+    assert EVENTS + program.format(right) == corrected(EVENTS + program.format(wrong))
 
 
 @pytest.mark.parametrize(
@@ -42,21 +50,6 @@ def test_rejected_interval_has_its_own_reason(interval: str, reason: str) -> Non
     assert any(reason in problem.message for problem in lint_text(text, "job.py"))
 
 
-@pytest.mark.parametrize("mode", ['.outputMode("append")', '.outputMode(outputMode="complete")'])
-def test_wrong_output_mode_becomes_update(mode: str) -> None:
-    after = corrected(EVENTS + START.format(mode + REAL_TIME))
-
-    assert EVENTS + START.format(mode.replace("append", "update").replace("complete", "update") + REAL_TIME) == after
-
-
-def test_missing_output_mode_is_added_on_its_own_line() -> None:
-    chain = "query = (\n    events.writeStream.format('console')\n    {}\n    .start()\n)\n"
-
-    after = corrected(EVENTS + chain.format(REAL_TIME))
-
-    assert EVENTS + chain.format(f"{REAL_TIME}\n    {UPDATE}") == after
-
-
 @pytest.mark.parametrize("call", [".outputMode('append')" + REAL_TIME, UPDATE + ".trigger(realTime=True)", REAL_TIME])
 def test_equal_statements_on_one_line_are_all_corrected(call: str) -> None:
     """A second run of `--fix` finds nothing to correct, so no finding stays fixable forever."""
@@ -67,17 +60,9 @@ def test_equal_statements_on_one_line_are_all_corrected(call: str) -> None:
     assert after == corrected(after)
 
 
-def test_statement_beside_one_in_another_mode_is_left_alone() -> None:
-    batch = "events.writeStream.format('console').outputMode('append').trigger(processingTime='1 second').start()"
-    real_time = batch.replace("processingTime='1 second'", "realTime='5 minutes'")
-    text = f"{EVENTS}{batch}; {real_time}\n"
-
-    assert 1 == len(lint_text(text, "job.py"))
-    assert text == corrected(text)
-
-
-def test_mode_of_another_branch_is_left_alone() -> None:
-    text = f"""{EVENTS}writer = events.writeStream.format('console')
+BATCH = "events.writeStream.format('console').outputMode('append').trigger(processingTime='1 second').start()"
+REAL_TIME_BATCH = BATCH.replace("processingTime='1 second'", "realTime='5 minutes'")
+BRANCHES = f"""{EVENTS}writer = events.writeStream.format('console')
 if live:
     writer = writer.trigger(realTime="5 minutes")
 else:
@@ -85,27 +70,20 @@ else:
 writer.start()
 """
 
-    assert ["output-mode"] == [finding.rule for finding in lint_text(text, "job.py")]
-    assert text == corrected(text)
-
-
-def test_import_of_a_scala_trigger_is_deleted() -> None:
-    line = "from pyspark.sql.streaming import DataStreamWriter, Trigger\n"
-    query = EVENTS + START.format(UPDATE + REAL_TIME)
-
-    assert "from pyspark.sql.streaming import DataStreamWriter\n" + query == corrected(line + query)
-
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "count"),
     [
-        EVENTS + START.format(UPDATE + ".trigger(realTime=300)"),
-        EVENTS + START.format(UPDATE + ".trigger(realTime=interval, once=True)"),
-        EVENTS + START.format(".outputMode(mode)" + REAL_TIME),
-        "broken(realTime=True\n",
+        (f"{EVENTS}{BATCH}; {REAL_TIME_BATCH}\n", 1),
+        (BRANCHES, 1),
+        (EVENTS + START.format(UPDATE + ".trigger(realTime=300)"), 1),
+        (EVENTS + START.format(UPDATE + ".trigger(realTime=interval, once=True)"), 0),
+        (EVENTS + START.format(".outputMode(mode)" + REAL_TIME), 0),
+        ("broken(realTime=True\n", 1),
     ],
 )
-def test_what_is_not_certain_stays(text: str) -> None:
+def test_what_is_not_certain_stays(text: str, count: int) -> None:
+    assert count == len(lint_text(text, "job.py"))
     assert text == corrected(text)
 
 

@@ -55,15 +55,6 @@ def test_own_examples_and_scripts_have_no_findings() -> None:
     assert [] == lint_paths([ROOT / "examples", ROOT / "scripts"])
 
 
-def test_exhausted_steps_keep_the_findings_before() -> None:
-    lines = ["w.writeStream.trigger(realTime=True)", "f0 = lambda: 1"]
-    lines += [f"f{n} = lambda: [{f'f{n - 1}(), ' * 40}]" for n in range(1, 9)]
-
-    findings = lint_text("\n".join([*lines, "f8()", "w.writeStream.trigger(realTime='5 s')"]), "job.py")
-
-    assert [(1, "trigger-duration"), (11, "unchecked")] == [(finding.line, finding.rule) for finding in findings]
-
-
 def test_fences_of_a_page_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(problem, "MAX_STEPS", 20_000)
     lines = ["f0 = lambda: 1", *[f"f{n} = lambda: [{f'f{n - 1}(), ' * 14}]" for n in range(1, 4)]]
@@ -206,20 +197,6 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
 
     assert ["project/inside.py", "project/project.py", "shared/shared.py"] == linted(findings, tmp_path)
     assert ["outside.py"] == list(unchecked(findings))
-
-
-def test_comment_for_all_rules_does_not_hide_unchecked_code() -> None:
-    """`rtm: ignore` does not silence `unchecked`, but `rtm: ignore[unchecked]` does."""
-    broken = "writer.trigger(realTime=True\n"
-
-    assert ["unchecked"] == [each.rule for each in lint_text(f"# rtm: ignore\n{broken}", "job.py")]
-    assert [] == lint_text(f"# rtm: ignore[unchecked] an excerpt\n{broken}", "job.py")
-
-
-def test_comment_silences_only_its_own_sentence() -> None:
-    page = "<!-- rtm: ignore -->\n" + "Use `.trigger(realTime=True)`.\n" * 3
-
-    assert [3, 4] == [finding.line for finding in lint_text(page, "page.md")]
 
 
 def test_definition_that_cannot_be_parsed_is_reported() -> None:
