@@ -33,9 +33,3 @@ def test_slots_are_those_of_the_shared_cases(case: dict[str, object], capsys: py
 def test_too_few_slots_exit_with_status_1(options: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert 1 == skills.main(["slots", *options.split()])
     assert message in capsys.readouterr().err
-
-
-def test_wrong_number_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        skills.main(["slots", "--source-partitions=-1"])
-    assert "'-1' is not a whole number" in capsys.readouterr().err

@@ -2,7 +2,6 @@ import json
 import re
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,25 +84,13 @@ def test_row_without_topic_ends_query_for_all_rows(job: ModeJob) -> None:
     assert expected == [value for value, _ in written(job, 20)]
 
 
-def test_second_copy_continues_when_first_copy_ends(job: ModeJob, tmp_path: Path) -> None:
-    rows = job.rows().selectExpr("value", SOURCE)
-    first, second = (replace(job, checkpoint=tmp_path / name).copy(rows, LONG) for name in ("first", "second"))
-    send_numbers(job, 0, 10)
-    assert {2} == set(Counter(headers["src"] for _, headers in written(job, 20)).values())
-
-    stop_completely(job.spark, first)
-    send_numbers(job, 10, 20)
-
-    found = written(job, 30)
-    assert_real_time(second)
-    assert {f"{job.source}:0:{n}" for n in range(20)} == {headers["src"] for _, headers in found}
-
-
 def test_new_partitions_and_topics_are_read_in_the_next_batch(job: ModeJob) -> None:
-    """The query reads both from their first record, including records sent before it discovered them."""
+    """The query reads both from their first record. The sink's option `topic` overrides the column."""
     pattern = {"subscribe": "", "subscribePattern": job.source.removeprefix("test-")}
     rows = job.rows(**pattern, includeHeaders="true")
-    query = job.copy(rows.selectExpr("concat(topic, ':', partition) as value", "headers", "0 as partition"))
+    query = job.copy(
+        rows.selectExpr("concat(topic, ':', partition) as value", "headers", "0 as partition", "'no' as topic")
+    )
     send_numbers(job, 0, 1)
     written(job, 1)
 
@@ -117,15 +104,6 @@ def test_new_partitions_and_topics_are_read_in_the_next_batch(job: ModeJob) -> N
     progress = committed_after(query, 1)
     assert {f"{job.source}:0": 1, f"{job.source}:1": 3, f"{later}:0": 3} == Counter(value for value, _ in found)
     assert {job.source: {"0": 1, "1": 3}, later: {"0": 3}} == json.loads(progress.sources[0].endOffset)
-
-
-def test_topic_loaded_twice_is_read_twice(job: ModeJob) -> None:
-    """Spark accepts a union of two loads of one topic, and the `topic` option overrides the column."""
-    send_numbers(job, 0, 3)
-
-    job.copy(job.rows().union(job.rows()).selectExpr("value", "'nowhere' as topic"), LONG)
-
-    assert {"0": 2, "1": 2, "2": 2} == Counter(value for value, _ in written(job, 6))
 
 
 def test_only_progress_metrics_show_lag_at_a_commit(job: ModeJob) -> None:

@@ -134,13 +134,6 @@ def test_due_timer_waits_for_the_next_row(probe: OperatorProbe, scala: Streams) 
     assert query.lastProgress is None
 
 
-def test_due_timer_without_rows_fires_at_end_of_batch(probe: OperatorProbe, scala: Streams) -> None:
-    query = start(probe, scala["silence"](probe.rows().select("k")), BATCH)
-
-    probe.send("a", 1)
-    wait_for_text(probe, query, "a 1 1", "a silent")
-
-
 def test_timer_that_fell_due_between_two_runs_waits_for_the_next_row(probe: OperatorProbe, scala: Streams) -> None:
     writer = probe.write(scala["silence"](probe.rows().select("k")))
     first = in_real_time(writer, "2 seconds").start()
@@ -181,12 +174,3 @@ def test_initial_state_is_loaded_before_the_first_row(probe: OperatorProbe, scal
 
     send(probe.kafka, probe.topic, [("a", 1), ("b", 1), ("a", 1)])
     wait_for_text(probe, query, "a 101", "b 1", "a 102")
-
-
-def test_micro_batch_passes_all_rows_of_a_key_in_one_call(probe: OperatorProbe, scala: Streams) -> None:
-    send(probe.kafka, probe.topic, [("a", 1), ("a", 2), ("a", 3)])
-
-    query = probe.write(scala["silence"](probe.rows().select("k"))).trigger(availableNow=True).start()
-
-    wait_for(query, lambda: "a 3 3" in probe.texts(), "one call for three rows")
-    assert "a 3 3" == probe.texts()[0]

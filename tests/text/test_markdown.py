@@ -38,12 +38,6 @@ def test_fence_options_are_parsed_with_their_values() -> None:
     assert "python" == fence.language
 
 
-def test_fence_line_numbers_match_the_page() -> None:
-    [fence] = fences(f"# T\n\n{TICKS}python\na\nb\n{TICKS}\nafter\n")
-
-    assert (3, 4, 6) == (fence.line, fence.first_code_line, fence.end_line)
-
-
 def test_prose_keeps_line_numbers_and_drops_code() -> None:
     assert ["# T", "", "", "", "after"] == prose(f"# T\n{TICKS}python\na\n{TICKS}\nafter\n")
 
