@@ -81,42 +81,34 @@ def test_help_shows_docstrings_defaults_and_quick_defaults(capsys: pytest.Captur
     assert text.endswith("example: tool --quick")
 
 
+@dataclass
+class Required:
+    name: str
+    """Name."""
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("options", "arguments", "fixed", "message"),
     [
-        ("--rate 0", "error: rate is 0, so nothing would be sent; use a positive --rate"),
-        ("--rate many", "argument --rate: invalid float value: 'many'"),
-        ("--mode other", "invalid choice: 'other'"),
+        (Options, "--rate 0", {}, "error: rate is 0, so nothing would be sent; use a positive --rate"),
+        (Options, "--rate many", {}, "argument --rate: invalid float value: 'many'"),
+        (Options, "--mode other", {}, "invalid choice: 'other'"),
+        (Options, "--mode fast", {"mode": "slow"}, "unrecognized arguments: --mode"),
+        (Required, "", {}, "the following arguments are required: --name"),
     ],
 )
 def test_wrong_argument_ends_the_program_with_status_two(
-    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
+    options: type, arguments: str, fixed: dict[str, str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """A fixed field has a value and no flag."""
     with pytest.raises(SystemExit, match="2"):
-        parse(*arguments.split())
+        arguments_of(options, arguments.split(), program="p", description="d", example="p", fixed=fixed)
 
     assert message in capsys.readouterr().err
-
-
-def test_fixed_field_has_a_value_and_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    fixed = {"mode": "slow"}
-
-    assert Options(mode="slow") == arguments_of(Options, [], program="p", description="d", example="p", fixed=fixed)
-    with pytest.raises(SystemExit):
-        arguments_of(Options, ["--mode", "fast"], program="p", description="d", example="p", fixed=fixed)
-    assert "unrecognized arguments: --mode" in capsys.readouterr().err
-
-
-def test_required_field_must_be_given_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    @dataclass
-    class Required:
-        name: str
-        """Name."""
-
+    assert Options(mode="slow") == arguments_of(
+        Options, [], program="p", description="d", example="p", fixed={"mode": "slow"}
+    )
     assert Required("x") == arguments_of(Required, ["--name", "x"], program="p", description="d", example="p")
-    with pytest.raises(SystemExit):
-        arguments_of(Required, [], program="p", description="d", example="p")
-    assert "the following arguments are required: --name" in capsys.readouterr().err
 
 
 def test_subclass_inherits_the_docstring_of_a_redefined_field() -> None:

@@ -104,17 +104,6 @@ def test_object_store_without_fsspec_names_the_package(tmp_path: Path) -> None:
     assert "pip install fsspec" in done.stderr
 
 
-def test_unreachable_broker_is_named(
-    checkpoint: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spark_rtm.inspect.sources.TIMEOUT_SECONDS", 0.2)
-
-    status, out, err = run_inspect(capsys, checkpoint, "--bootstrap-servers", "127.0.0.1:1")
-
-    assert (2, "") == (status, out)
-    assert "Kafka at 127.0.0.1:1 did not respond" in err
-
-
 PATIENT = (
     "import sys; from spark_rtm.cli import RTM; from spark_rtm.inspect import sources; "
     "sources.TIMEOUT_SECONDS = 3_600; sys.exit(RTM.main(sys.argv[1:]))"
@@ -142,14 +131,21 @@ def test_ctrl_c_ends_the_wait_for_a_broker(checkpoint: Path) -> None:
     ("arguments", "content", "message"),
     [
         (["--bootstrap-servers", "127.0.0.1:1"], "# login\nsecurity.protocl = SSL\n", 'property: "security.protocl"'),
+        (["--bootstrap-servers", "127.0.0.1:1"], "", "Kafka at 127.0.0.1:1 did not respond"),
         (["--bootstrap-servers", "127.0.0.1:1"], None, "cannot read --command-config"),
         ([], "", "--command-config has no effect without --bootstrap-servers"),
     ],
-    ids=["unknown property", "missing file", "no servers"],
+    ids=["unknown property", "unreachable broker", "missing file", "no servers"],
 )
-def test_wrong_client_properties_are_named(
-    checkpoint: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], content: str | None, message: str
+def test_wrong_connection_is_named(
+    checkpoint: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    content: str | None,
+    message: str,
 ) -> None:
+    monkeypatch.setattr("spark_rtm.inspect.sources.TIMEOUT_SECONDS", 0.2)
     config = checkpoint.with_name("client.properties")
     if content is not None:
         config.write_text(content)

@@ -31,7 +31,6 @@ def counted(stream: DataFrame) -> DataFrame:
 # tests/pages/test_cluster_and_slots.py has further plans.
 PLANS: dict[str, tuple[Callable[[DataFrame, DataFrame], DataFrame], int]] = {
     "global-aggregation": (lambda stream, _: stream.groupBy().count(), 8 + 1),
-    "two-operators-on-one-key": (lambda s, _: s.dropDuplicates(["key"]).groupBy("key").count(), 8 + 2),
     "broadcast-join": (lambda stream, table: stream.join(F.broadcast(table), "key"), 8),
     "broadcast-join-of-an-aggregate": (
         lambda stream, table: stream.join(F.broadcast(table.groupBy("key").count()), "key"),

@@ -23,11 +23,6 @@ from tests.sinks.helpers import COLUMNS, Table, ask, do, kill_backends, row, sin
 pytestmark = pytest.mark.services
 
 
-def is_blocked(table: Table) -> bool:
-    query = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
-    return bool(ask(table.dsn, query))
-
-
 def test_lone_row_is_visible_although_no_other_follows(table: Table) -> None:
     sink = sink_of(table)
     sink.open(0, 0)
@@ -138,10 +133,11 @@ def test_full_buffer_blocks_the_query_and_loses_nothing(table: Table) -> None:
 
     task = threading.Thread(target=process_all)
 
+    blocked = f"select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%{table.name}%'"
     with psycopg.connect(table.dsn) as blocker:
         blocker.execute(f"lock table {table.name}".encode())
         task.start()
-        eventually(lambda: is_blocked(table), 60, "a flush that waits for the lock")
+        eventually(lambda: ask(table.dsn, blocked), 60, "a flush that waits for the lock")
         taken = eventually(lambda: sink.metrics.rows > 10 and sink.metrics.rows, 60, "a full buffer")
     task.join(60)
     sink.close(None)

@@ -82,18 +82,3 @@ def test_names_and_words_of_people_lead_to_the_page_with_the_answer(phone: Page,
     }
     assert {} == wrong
     assert WANTED == {words: Path(locations[words][0].partition("#")[0]).stem for words in WANTED}
-
-
-def test_question_is_answered_by_the_first_results(phone: Page, address: str) -> None:
-    phone.set_viewport_size({"width": 1300, "height": 900})
-    phone.goto(address)
-    phone.keyboard.press("/")
-    # The text is inserted at once. If it were typed, results for the first words would appear meanwhile.
-    phone.keyboard.insert_text("Python UDF in real-time mode on open source")
-    phone.keyboard.press("End")
-    results = phone.locator(".md-search-result__item > .md-search-result__link")
-    phone.locator(".md-search-result__meta", has_text="matching").wait_for()
-
-    first = [result.get_attribute("href") or "" for result in results.all()[:3]]
-
-    assert any(page in address for page in ("sources_sinks_operators", "errors_in_rows") for address in first)

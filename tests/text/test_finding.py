@@ -11,26 +11,17 @@ from spark_rtm.text.finding import DATABRICKS, OSS, Finding, RuleDetails, render
 FINDING = Finding("a,b.py", 3, "sink", "100% wrong\nhere", "write it", "warning", (OSS,))
 
 
-def test_text_has_one_sorted_line_for_each_finding() -> None:
-    other = Finding("a.py", 9, "source", "m", "f")
+def test_text_has_one_line_for_each_finding_by_line_and_column() -> None:
+    """The line names the engine if the finding applies to one engine only."""
+    first, second = Finding("a.py", 9, "source", "m", "f", column=60), Finding("a.py", 10, "sink", "m", "f", column=1)
+    only = replace(first, column=5, rule="trigger", engine=(DATABRICKS,))
 
-    assert "a.py:9: error: source: m; f\na.py:10: error: source: m; f" == render(
-        [Finding("a.py", 10, "source", "m", "f"), other, other]
-    )
+    assert [
+        "a.py:9:5: error: trigger: on Databricks, m; f",
+        "a.py:9:60: error: source: m; f",
+        "a.py:10:1: error: sink: m; f",
+    ] == render([second, first, first, only]).splitlines()
     assert not render([])
-
-
-def test_findings_are_ordered_by_line_and_column() -> None:
-    places = [(10, 1), (9, 60), (9, 5)]
-    found = [Finding("a.py", line, f"rule-{line}-{100 - column}", "m", "f", column=column) for line, column in places]
-
-    assert ["a.py:9:5", "a.py:9:60", "a.py:10:1"] == [line.split(": ")[0] for line in render(found).splitlines()]
-
-
-def test_text_names_the_only_engine_of_a_finding() -> None:
-    assert "a.py:1: error: sink: on Databricks, m; f" == render(
-        [Finding("a.py", 1, "sink", "m", "f", engine=(DATABRICKS,))]
-    )
 
 
 def test_json_contains_all_fields_of_findings() -> None:
