@@ -272,7 +272,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path], object], list[tuple[str, str]]]] =
 def test_checkpoint_is_read_and_can_be_written(kind: str, tmp_path: Path) -> None:
     write, expected = CHECKPOINTS[kind]
     write(tmp_path / "job")
-    for path in (tmp_path, *tmp_path.parents[:2]):
+    for path in (tmp_path, *(each for each in tmp_path.parents if each.name.startswith(("pytest-", "popen-")))):
         path.chmod(0o755)
 
     with other_user() if kind.startswith("un") else nullcontext():
