@@ -19,7 +19,7 @@ from spark_rtm.kafka.topics import REJECT_TOPIC, ensure_topics
 from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.proof import assert_real_time
 from spark_rtm.realtime.queries import QueryFailedError, wait_until
-from spark_rtm.services.run_folder import new_folder
+from spark_rtm.services.folders import new_folder
 from spark_rtm.testing.records import Received, Sent
 from spark_rtm.testing.run import Record, run_real_time
 from spark_rtm.testing.trial import Trial, read_stream

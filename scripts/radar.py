@@ -22,7 +22,7 @@ import pyspark
 
 from scripts.pack import files
 from scripts.pack.tables.versions import DATA, ordered, recorded
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.folders import cached_folder
 
 CONDITIONS_FILE = "error/error-conditions.json"
 CONDITIONS = re.compile(r"STREAM|STATE_STORE|STATEFUL|KAFKA|REAL_TIME|CHECKPOINT|WATERMARK")

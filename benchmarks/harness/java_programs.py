@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.results.run_result import RecordTimes, Traffic
 from spark_rtm.services import broker_jars, java_home, jvm_folder
-from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.child import Child, log_tail, start_child, wait_until_ready
+from spark_rtm.services.folders import cached_folder
 from spark_rtm.services.kafka import archive_options
 
 SOURCES_DIR = Path(__file__).parent / "java"

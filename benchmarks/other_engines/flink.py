@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchmarks.harness.engine import Engine, Run
 from benchmarks.other_engines.engine import OtherEngine, Settings, jars, pinned, running_engine
-from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.child import free_ports
+from spark_rtm.services.folders import cached_folder
 
 NAME, CONNECTOR, PACKAGE = "Flink", "flink_connector", "apache-flink==2.3.0"
 FOLDER = Path(__file__).parent

@@ -10,7 +10,7 @@ from spark_rtm.kafka.consumer import read_topic
 from spark_rtm.prove.engine import Bench
 from spark_rtm.realtime.positions import committed_position
 from spark_rtm.realtime.queries import wait_until
-from spark_rtm.services.run_folder import new_folder
+from spark_rtm.services.folders import new_folder
 from spark_rtm.testing.records import Sent
 from spark_rtm.testing.trial import read_stream
 

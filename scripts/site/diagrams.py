@@ -10,7 +10,7 @@ from pathlib import Path
 import mermaidx
 
 from scripts.site import layout
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.folders import cached_folder
 
 _SETTINGS = '%%{init: {"htmlLabels": false, "flowchart": {"htmlLabels": false}}}%%\n'
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import yaml
 
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.folders import cached_folder
 
 FOLDER = "assets/playground"
 VERSION = "314.0.7"

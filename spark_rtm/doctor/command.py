@@ -10,9 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from spark_rtm.doctor import VARIABLES, Options
-from spark_rtm.doctor.job import checkpoints, session, slots
+from spark_rtm.doctor.checks import checkpoints, connector, flag, java, pyspark, runtime, session, slots
 from spark_rtm.doctor.kafka import FINE, PROBLEM, SKIPPED, Result, of_kafka
-from spark_rtm.doctor.machine import connector, flag, java, pyspark, runtime
 from spark_rtm.program import UsageError
 from spark_rtm.realtime.login import MODULES, certificate_login, password_login
 from spark_rtm.text.finding import DATABRICKS, OSS, printable

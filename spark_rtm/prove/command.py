@@ -23,7 +23,7 @@ from spark_rtm.prove.child import DONE, EVENTS, ORDER, SAY, START, STOP, VERDICT
 from spark_rtm.prove.job.runner import CANNOT, lost
 from spark_rtm.prove.verdicts import CHECKS, RESULTS, Verdict, exit_status, render, summary
 from spark_rtm.services.child import Child, start_child
-from spark_rtm.services.run_folder import new_folder
+from spark_rtm.services.folders import new_folder
 
 PROGRAM = "import pathlib, sys; sys.path[:] = {}; from spark_rtm.prove.child import main; main(pathlib.Path({!r}))"
 LOG, MARK = "log", "TMPDIR"

@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_rtm.realtime.warm_up import MIN_INTERVAL_CONF
 from spark_rtm.services.child import running
+from spark_rtm.services.folders import new_folder
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.packages import IVY_DIR, avro_jars, is_fetched, package_jars
-from spark_rtm.services.run_folder import new_folder
 from spark_rtm.services.spark import build_session
 
 DEFAULT_SLOTS = 16

@@ -11,8 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_rtm.lint.engine import lint_paths
 from spark_rtm.prove.checks.access import secrets, topics
-from spark_rtm.prove.checks.flow import expected_output, flow
-from spark_rtm.prove.checks.function import function_of_sink
+from spark_rtm.prove.checks.flow import expected_output, flow, function_of_sink
 from spark_rtm.prove.checks.input import hostile_input
 from spark_rtm.prove.checks.restart import ordered_process, restart
 from spark_rtm.prove.checks.state import state

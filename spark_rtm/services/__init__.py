@@ -9,11 +9,11 @@ from spark_rtm import require
 require("services", "testing", "confluent_kafka", "psycopg")
 
 from spark_rtm.services.child import running
+from spark_rtm.services.folders import jvm_folder, new_folder, run_folder
 from spark_rtm.services.java import java_home
 from spark_rtm.services.kafka import LocalKafka, kafka_broker
 from spark_rtm.services.packages import broker_jars, connector
 from spark_rtm.services.postgres import LocalPostgres, postgres_server
-from spark_rtm.services.run_folder import jvm_folder, new_folder, run_folder
 
 __all__ = [
     "LocalKafka",

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, ClassVar, TypeVar
 
-from spark_rtm.services.run_folder import run_folder
+from spark_rtm.services.folders import run_folder
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 # These ports are below the ephemeral port range. Otherwise, a client that reconnects to a stopped server could be

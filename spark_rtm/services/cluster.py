@@ -20,10 +20,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 from spark_rtm.services import job_archive
-from spark_rtm.services.cache import cached_folder
 from spark_rtm.services.child import Child, free_ports, start_child, wait_until_ready
+from spark_rtm.services.folders import cached_folder, jvm_folder, new_folder
 from spark_rtm.services.java import class_archive_options, java_home
-from spark_rtm.services.run_folder import jvm_folder, new_folder
 from spark_rtm.services.scala import SPARK_HOME
 from spark_rtm.services.spark import archive, class_path
 

@@ -20,7 +20,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from spark_rtm.services.cache import cache_root, cached_folder, refuse_foreign_writers
+from spark_rtm.services.folders import cache_root, cached_folder, refuse_foreign_writers
 
 MIN_JAVA_VERSION = 17
 

@@ -30,6 +30,7 @@ from spark_rtm.services.child import (
     start_child,
     wait_until_ready,
 )
+from spark_rtm.services.folders import jvm_folder, new_folder
 from spark_rtm.services.java import (
     RECORDING_SECONDS,
     class_archive,
@@ -38,7 +39,6 @@ from spark_rtm.services.java import (
     record_archive,
 )
 from spark_rtm.services.packages import broker_jars
-from spark_rtm.services.run_folder import jvm_folder, new_folder
 
 START_TIMEOUT_SECONDS = 60.0
 PROBE_TIMEOUT_SECONDS = 1.0

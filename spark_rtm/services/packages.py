@@ -18,9 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
-from spark_rtm.services.cache import cache_root, cached_folder, refuse_foreign_writers
+from spark_rtm.services.folders import cache_root, cached_folder, refuse_foreign_writers, run_folder
 from spark_rtm.services.java import java_home
-from spark_rtm.services.run_folder import run_folder
 
 IVY_DIR = Path(__file__).parent / "ivy"
 CONNECTOR_MODULE = "spark-sql-kafka-0-10_2.13"

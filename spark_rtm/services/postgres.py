@@ -22,7 +22,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from spark_rtm.services.child import LocalServer, free_ports, log_tail, open_log, running, start_child, wait_until_ready
-from spark_rtm.services.run_folder import admit_group, new_folder
+from spark_rtm.services.folders import admit_group, new_folder
 
 START_TIMEOUT_SECONDS = 30.0
 # This is the shortest timeout that the client library accepts.

@@ -16,7 +16,7 @@ from zipfile import ZipFile
 import pyspark
 from pyspark.sql import SparkSession
 
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.folders import cached_folder
 from spark_rtm.services.java import java_home
 
 # Under spark-submit, which sets SPARK_HOME, the pyspark module is in an archive without jars.

@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from spark_rtm.realtime import control
 from spark_rtm.realtime.control import PLUGIN
+from spark_rtm.services.folders import jvm_folder, new_folder
 from spark_rtm.services.java import (
     RECORDING_SECONDS,
     class_archive,
@@ -28,7 +29,6 @@ from spark_rtm.services.java import (
     record_archive,
 )
 from spark_rtm.services.packages import connector
-from spark_rtm.services.run_folder import jvm_folder, new_folder
 from spark_rtm.services.scala import SPARK_HOME, compiled
 
 STATE_STORE_PROVIDER = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -15,8 +15,7 @@ from typing import Any
 import psycopg
 
 from spark_rtm.sinks.buffer import Batch, RowBuffer
-from spark_rtm.sinks.connection import BatchConnection
-from spark_rtm.sinks.errors import is_caused_by_a_row, without_values
+from spark_rtm.sinks.connection import BatchConnection, is_caused_by_a_row, without_values
 from spark_rtm.sinks.metrics import Metrics
 
 LOG = logging.getLogger(__name__)

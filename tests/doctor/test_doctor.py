@@ -15,10 +15,9 @@ import pytest
 from scripts.pack import files
 from spark_rtm.cli import main
 from spark_rtm.doctor import Options, kafka
+from spark_rtm.doctor.checks import PYSPARK, checkpoints, connector, flag, runtime, session, slots
 from spark_rtm.doctor.command import settings_of
-from spark_rtm.doctor.job import checkpoints, session, slots
 from spark_rtm.doctor.kafka import Result
-from spark_rtm.doctor.machine import PYSPARK, connector, flag, runtime
 from spark_rtm.realtime.login import certificate_login, password_login
 from spark_rtm.text.finding import DATABRICKS, OSS
 from tests.inspect.files import write_checkpoint

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_rtm.prove.engine import MIN_INTERVAL, SURVIVE_ERRORS
 from spark_rtm.services import packages
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.folders import cached_folder
 from spark_rtm.services.java import java_home
 from spark_rtm.services.kafka import kafka_broker
 from spark_rtm.services.spark import CONFS

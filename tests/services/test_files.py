@@ -12,7 +12,7 @@ from spark_rtm.services import job_archive
 
 FILL_SLOWLY = """
 import sys, threading
-from spark_rtm.services.cache import cached_folder
+from spark_rtm.services.folders import cached_folder
 
 def fill(folder):
     (folder / "part").write_text("half")
@@ -22,7 +22,7 @@ def fill(folder):
 
 print(cached_folder("thing", fill), flush=True)
 """
-PRINT_FOLDER = "from spark_rtm.services.run_folder import run_folder; print(run_folder(), flush=True)"
+PRINT_FOLDER = "from spark_rtm.services.folders import run_folder; print(run_folder(), flush=True)"
 WAIT_FOREVER = "import threading; threading.Event().wait()"
 
 

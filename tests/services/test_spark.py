@@ -18,8 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from spark_rtm.services.folders import run_folder
 from spark_rtm.services.java import class_archive_options, java_home
-from spark_rtm.services.run_folder import run_folder
 from spark_rtm.services.spark import WORKER_START, archive, class_path
 
 RPC_REQUEST, RPC_FAILURE = 3, 5

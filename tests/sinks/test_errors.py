@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from spark_rtm.sinks.errors import is_transient
+from spark_rtm.sinks.connection import is_transient
 from tests.sinks.helpers import COLUMNS, Table, do, row, sink_of, write
 
 PERSON = "alice@example.org"

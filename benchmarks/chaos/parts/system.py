@@ -18,9 +18,9 @@ from examples.attribution.topics import create_topics
 from examples.attribution.traffic.generator import TrafficGenerator
 from spark_rtm.services.child import free_ports, running
 from spark_rtm.services.cluster import standalone_cluster
+from spark_rtm.services.folders import new_folder
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.postgres import LocalPostgres
-from spark_rtm.services.run_folder import new_folder
 from spark_rtm.services.tcp_proxy import TcpProxy
 
 HOST = "127.0.0.1"

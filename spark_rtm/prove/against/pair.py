@@ -21,9 +21,9 @@ from spark_rtm.prove.job.target import Job
 from spark_rtm.prove.process import OtherProcess, other_process
 from spark_rtm.realtime.queries import wait_until
 from spark_rtm.services.child import running
+from spark_rtm.services.folders import new_folder
 from spark_rtm.services.kafka import LocalKafka
 from spark_rtm.services.packages import package_jars
-from spark_rtm.services.run_folder import new_folder
 from spark_rtm.testing.records import Received, Sent, received
 
 KILL_SECONDS = 20.0

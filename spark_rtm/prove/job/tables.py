@@ -22,7 +22,7 @@ from spark_rtm.prove.job.placeholders import Anything, file_in
 from spark_rtm.prove.job.recorders import Options, Recording
 from spark_rtm.prove.job.target import roots_of
 from spark_rtm.prove.records.plan import NUMBERS
-from spark_rtm.services.run_folder import new_folder
+from spark_rtm.services.folders import new_folder
 
 
 class TableReader(Options, DataFrameReader):

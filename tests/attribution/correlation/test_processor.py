@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from examples.attribution.correlation.processor import CorrelationProcessor
+from examples.attribution.correlation.processor import CorrelationProcessor, Transaction, advance
 from examples.attribution.correlation.rule import HISTORY, Event, Result, correlate
-from examples.attribution.correlation.timeouts import Transaction, advance
 from examples.attribution.correlation.windows import Windows
 from tests.attribution.correlation.histories import (
     CLICK,
