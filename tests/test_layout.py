@@ -29,15 +29,15 @@ MAX_LINES_WITHOUT_CONTENTS = 120
 
 # folder: lines of Python, lines of Scala, Java and SQL, files
 FOLDERS = {
-    "spark_rtm": (25_650, 1_150, 220),
-    "spark_rtm/lint": (7_910, 0, 61),  # the aim is 6,600
-    "spark_rtm/prove": (6_150, 0, 40),  # of which 1,080 compare two versions of a job
-    "examples": (6_880, 400, 76),
-    "benchmarks": (5_300, 510, 70),
-    "scripts": (3_600, 0, 73),
-    "evals": (1_890, 0, 28),
-    "databricks": (200, 0, 5),
-    "tests": (28_000, 200, 360),  # the jobs of `tests/prove` are files
+    "spark_rtm": (27_100, 1_065, 214),
+    "spark_rtm/lint": (7_950, 0, 55),  # the aim is 6,600
+    "spark_rtm/prove": (6_113, 0, 36),  # of which 1,080 compare two versions of a job
+    "examples": (6_930, 310, 70),
+    "benchmarks": (5_260, 490, 68),
+    "scripts": (3_720, 0, 71),
+    "evals": (1_630, 0, 23),
+    "databricks": (210, 0, 5),
+    "tests": (28_000, 191, 361),  # the jobs of `tests/prove` are files
 }
 TOTALS = {
     "Python lines": 73_000,
