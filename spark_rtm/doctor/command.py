@@ -6,6 +6,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from spark_rtm.doctor import VARIABLES, Options
 from spark_rtm.doctor.checks import checkpoints, connector, flag, java, pyspark, runtime, session, slots
 from spark_rtm.doctor.kafka import FINE, PROBLEM, SKIPPED, Result, of_kafka
 from spark_rtm.program import UsageError
-from spark_rtm.realtime.login import MODULES, certificate_login, password_login
+from spark_rtm.realtime.login import login_of_environment
 from spark_rtm.text.finding import DATABRICKS, OSS, printable
 
 COLORS = {FINE: "32", PROBLEM: "31", SKIPPED: "33"}
@@ -50,20 +51,11 @@ def _line(result: Result, *, has_colors: bool) -> str:
 def settings_of(files: Sequence[Path]) -> dict[str, str]:
     """Return the job's options by name. Options in files override those from the environment."""
     given = {name: os.environ[variable] for variable, name in VARIABLES.items() if os.environ.get(variable)}
-    given |= _login()
+    with suppress(ValueError):  # `checked` reports it
+        given |= login_of_environment()[0]
     for path in files:
         given |= _options_in(path)
     return given
-
-
-def _login() -> dict[str, str]:
-    user, keystore, truststore = (os.environ.get(f"KAFKA_{name}", "") for name in ("USER", "KEYSTORE", "TRUSTSTORE"))
-    mechanism, password = os.environ.get("KAFKA_MECHANISM", "PLAIN"), os.environ.get("KAFKA_PASSWORD", "")
-    if user and password and mechanism in MODULES:
-        return password_login(mechanism, user, password, truststore=truststore)
-    if user:
-        return {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": mechanism}
-    return certificate_login(keystore, truststore=truststore) if keystore else {}
 
 
 def _options_in(path: Path) -> dict[str, str]:
@@ -106,7 +98,13 @@ def checked(options: Options, given: Mapping[str, str]) -> Iterator[Result]:
     sources = options.source or _listed(given.get("subscribe", ""))
     targets = options.target or _listed(given.get("topic", ""))
     partitions = dict[str, int]()
-    yield from of_kafka(given, sources, targets, partitions)
+    try:
+        if "kafka.security.protocol" not in given:  # a file may contain the login instead
+            login_of_environment()
+    except ValueError as error:
+        yield Result("kafka", PROBLEM, *str(error).split("; "))
+    else:
+        yield from of_kafka(given, sources, targets, partitions)
     yield slots(options, given, partitions)
     yield from checkpoints(options.checkpoint or given.get("checkpointLocation", ""))
 

@@ -49,23 +49,38 @@ def client_login(mechanism: str, user: str, password: str, *, truststore: str = 
 
 def login_of_environment(environment: Mapping[str, str] = os.environ) -> tuple[dict[str, str], dict[str, str]]:
     """
-    Return the options of `password_login` and of `client_login` from the environment. Without a user, both are empty.
+    Return the login options for Spark, and the same for a program that uses `confluent_kafka`, from the environment.
 
-    The variables are KAFKA_USER, KAFKA_PASSWORD, KAFKA_MECHANISM (default: PLAIN) and KAFKA_TRUSTSTORE (a PEM file).
+    KAFKA_USER selects a login with KAFKA_PASSWORD and KAFKA_MECHANISM (default: PLAIN), else KAFKA_KEYSTORE one with a
+    certificate. KAFKA_TRUSTSTORE alone selects TLS without a login. Without these variables, both results are empty.
+    The stores are PEM files. Raises ValueError for an incomplete login or another mechanism.
     Databricks sets DATABRICKS_RUNTIME_VERSION, which selects the class names of its Kafka client.
     """
-    if "KAFKA_USER" not in environment:
-        return {}, {}
     mechanism, truststore = environment.get("KAFKA_MECHANISM", "PLAIN"), environment.get("KAFKA_TRUSTSTORE", "")
-    user, password = environment["KAFKA_USER"], environment.get("KAFKA_PASSWORD", "")
-    client = DATABRICKS_CLIENT if "DATABRICKS_RUNTIME_VERSION" in environment else OSS_CLIENT
-    login = password_login(mechanism, user, password, truststore=truststore, client=client)
-    return login, client_login(mechanism, user, password, truststore=truststore)
+    keystore, password = environment.get("KAFKA_KEYSTORE", ""), environment.get("KAFKA_PASSWORD", "")
+    if mechanism not in MODULES:
+        raise ValueError(f"KAFKA_MECHANISM is {mechanism!r}, which rtm cannot use; use {', '.join(MODULES)}")
+    if "KAFKA_USER" in environment:
+        user = environment["KAFKA_USER"]
+        if user and not password:
+            raise ValueError("KAFKA_USER is set, but KAFKA_PASSWORD is not; set both")
+        client = DATABRICKS_CLIENT if "DATABRICKS_RUNTIME_VERSION" in environment else OSS_CLIENT
+        login = password_login(mechanism, user, password, truststore=truststore, client=client)
+        return login, client_login(mechanism, user, password, truststore=truststore)
+    if not keystore and not truststore:
+        return {}, {}
+    stores = {"ssl.ca": truststore, "ssl.certificate": keystore, "ssl.key": keystore}
+    files = {f"{name}.location": path for name, path in stores.items() if path}
+    return certificate_login(keystore, truststore=truststore), {"security.protocol": "SSL", **files}
 
 
 def certificate_login(keystore: str, *, truststore: str = "") -> dict[str, str]:
-    """Return the options for authentication with the PKCS #8 private key and certificate in `keystore`, a PEM file."""
-    keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": keystore}
+    """
+    Return the options for authentication with the PKCS #8 private key and certificate in `keystore`, a PEM file.
+
+    If `keystore` is empty, the options are those of TLS without a login.
+    """
+    keys = {"ssl.keystore.type": "PEM", "ssl.keystore.location": keystore} if keystore else {}
     return _for_spark({"security.protocol": "SSL", **keys, **_trusted(truststore)})
 
 

@@ -110,6 +110,26 @@ def test_options_come_from_files_in_three_forms_and_from_the_environment(
     assert expected == given
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("KAFKA_USER", "me", "KAFKA_USER is set, but KAFKA_PASSWORD is not; set both"),
+        ("KAFKA_MECHANISM", "FOO", "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
+        ("KAFKA_KEYSTORE", "/missing.pem", "the keystore '/missing.pem' is not a file"),
+        ("KAFKA_TRUSTSTORE", "/missing.pem", "the truststore '/missing.pem' is not a file"),
+    ],
+)
+def test_login_of_the_environment_is_checked(
+    name: str, value: str, problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv(name, value)
+
+    status, found = results(capsys)
+
+    assert (1, "problem", True) == (status, found["kafka"][0][0], problem in found["kafka"][0][1]), found
+
+
 BARE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from spark_rtm.cli import main; sys.exit(main(sys.argv[1:]))"
 
 

@@ -254,7 +254,14 @@ def test_login_of_the_environment_suits_the_engine(variables: Options, module: s
     assert login["kafka.sasl.jaas.config"].startswith(f"{module}.apache.kafka.common.security.plain.PlainLoginModule ")
     assert client == client_login("PLAIN", "user", "word")
     assert ({}, {}) == login_of_environment(variables)
-    with pytest.raises(ValueError, match="user 'user' or its password is empty"):
+    stores = {"KAFKA_TRUSTSTORE": "/ca.pem", "KAFKA_KEYSTORE": "/key.pem"}
+    login, client = login_of_environment(variables | stores)
+    assert login == certificate_login("/key.pem", truststore="/ca.pem")
+    assert client["ssl.ca.location"] == "/ca.pem"
+    assert client["ssl.certificate.location"] == client["ssl.key.location"] == "/key.pem"
+    _, client = login_of_environment(variables | {"KAFKA_TRUSTSTORE": "/ca.pem"})
+    assert client == {"security.protocol": "SSL", "ssl.ca.location": "/ca.pem"}
+    with pytest.raises(ValueError, match="KAFKA_USER is set, but KAFKA_PASSWORD is not"):
         login_of_environment(variables | {"KAFKA_USER": "user"})
 
 
