@@ -185,10 +185,14 @@ def _info_of_installation() -> dict[str, bytes]:
 
 def _check(folder: Path) -> None:
     if not NAME.fullmatch(folder.name) or folder.name.lower() in TAKEN:
+        if folder.name in {"", ".."}:
+            raise UsageError(f"{folder} is not a new folder, so nothing was written; pass the name of a new folder")
         raise UsageError(
             f"{folder.name!r} cannot be the name of a project; use at most 64 letters, digits, '-', '_' or '.', with a "
             f"letter or digit at both ends, but not {' or '.join(TAKEN)}"
         )
+    if not folder.parent.exists():
+        raise UsageError(f"the folder {folder.parent} does not exist, so nothing was written; create it first")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UsageError(f"{folder} exists and is not a folder, so nothing was written; choose a new name")
     if folder.is_dir() and any(folder.iterdir()):

@@ -17,7 +17,7 @@ from spark_rtm.cli import RTM
 from spark_rtm.commands.init import DATABRICKS, FILES, TEMPLATE
 from spark_rtm.services.packages import connector
 
-BAD_NAMES = (".", "..", "a b", "-a", "a-", "ä", "a" * 65, "pyspark", "Spark-Real-Time-Mode")
+BAD_NAMES = ("a b", "-a", "a-", "ä", "a" * 65, "pyspark", "Spark-Real-Time-Mode")
 
 
 @pytest.fixture(scope="module")
@@ -109,11 +109,12 @@ def test_next_commands_fit_the_installer_of_the_machine(
 
 REFUSED: dict[str, tuple[str, Callable[[Path], object], str]] = {
     **{name: (name, lambda _: None, "cannot be the name of a project") for name in BAD_NAMES},
+    **{name: (name, lambda _: None, "pass the name of a new folder") for name in (".", "..")},
     "full folder": ("here/a", lambda _: Path("here/a/b").mkdir(parents=True), "here/a is not empty"),
     "file": ("a", lambda path: path.touch(), "a exists and is not a folder"),
     "link": ("a", lambda path: path.symlink_to("."), "a exists and is not a folder"),
     "pipe": ("a", os.mkfifo, "a exists and is not a folder"),
-    "no parent": ("gone/a", lambda _: None, "cannot write gone/a: [Errno 2]"),
+    "no parent": ("gone/a", lambda _: None, "the folder gone does not exist"),
     "parent is a file": ("file/a", lambda _: Path("file").touch(), "cannot write file/a: [Errno 20]"),
     "no permission": ("/proc/a", lambda _: None, "cannot write /proc/a: [Errno 2]"),  # even root cannot create it
 }
