@@ -110,7 +110,7 @@ def connector(given: Mapping[str, str]) -> Result:
     match = re.search(r"spark-sql-kafka-0-10_([\d.]+):(\d+)\.(\d+)[\w.-]*", given.get(PACKAGES, ""))
     if not match:
         text = f"{PACKAGES} names no Kafka connector (sessions of `build_session` load it themselves)"
-        return Result("connector", SKIPPED, text, f"pass --packages {pinned} to spark-submit")
+        return Result("connector", SKIPPED, text, f"for other sessions, pass --packages {pinned} to spark-submit")
     remedy = f"use {pinned}"
     if match[1] != name.rpartition("_")[2]:
         return Result("connector", PROBLEM, f"{match[0]} is for Scala {match[1]}, so Spark 4 cannot load it", remedy)

@@ -213,7 +213,7 @@ RESULTS: list[tuple[Result, str, str]] = [
     (loaded(PINNED.replace("4.2.0", "4.1.0")), "problem", "older than the trigger realTime"),
     (loaded(PINNED.replace("4.2.0", "4.3.0")), "problem", "was not published"),
     (loaded(PINNED.replace("2.13", "2.12")), "problem", "is for Scala 2.12, so Spark 4 cannot load it"),
-    (loaded("org.apache.spark:spark-avro_2.13:4.2.0"), "not checked", "names no Kafka connector"),
+    (loaded("org.apache.spark:spark-avro_2.13:4.2.0"), "not checked", "for other sessions, pass --packages"),
     (runtime("18.1"), "fine", "Databricks Runtime 18.1"),
     (runtime("16.3"), "problem", "has no real-time mode"),
     (runtime("client.4.9"), "problem", "serverless"),
