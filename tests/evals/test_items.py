@@ -54,13 +54,13 @@ def test_question_without_an_answer_would_be_found(changes: dict[str, Any]) -> N
 
 
 def test_numbers_of_items_are_those_that_were_promised() -> None:
-    """There are at least 60 questions, 9 tasks, and 20 prompts; half of them should not load the skill."""
+    """There are at least 60 questions, 8 tasks, and 20 prompts; half of them should not load the skill."""
     prompts = items.triggers()
     readme = (items.FOLDER / "README.md").read_text(encoding="utf-8")
 
-    assert f"{len(items.questions())} questions, 9 coding tasks and 20 prompts" in readme
+    assert f"{len(items.questions())} questions, 8 coding tasks and 20 prompts" in readme
     assert 60 <= len(items.questions())
-    assert 9 == len(items.tasks())
+    assert 8 == len(items.tasks())
     assert (20, 10) == (len(prompts), sum(prompt.should_trigger for prompt in prompts))
 
 
