@@ -24,6 +24,7 @@ Topic setting that makes the broker use the append time as the record's timestam
 
 Latencies are differences between these append times.
 """
+EVENT_HUBS, MAX_BYTES = ".servicebus.windows.net", "max.message.bytes"
 PRODUCER_TIME = {
     CLOCK: "CreateTime",
     # By default, the broker rejects records whose time is more than an hour later than the broker's clock.
@@ -31,7 +32,7 @@ PRODUCER_TIME = {
 }
 REJECT_TOPIC = APPEND_TIME | {
     # A rejected record contains the source record's raw value and additional headers, so it is larger than its source.
-    "max.message.bytes": str(2 * MAX_RAW_BYTES)
+    MAX_BYTES: str(2 * MAX_RAW_BYTES)
 }
 """Configuration of a topic for rejected records."""
 
@@ -51,11 +52,12 @@ def ensure_topics(
     Create topics before a query starts. If a target topic is missing, the Kafka sink of OSS 4.3.0 waits 60 s and then
     fails.
     """
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 3, **(login or {})})
+    # The client would log each attempt.
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0, **(login or {})})
     names = list(topics)
     existing = _partitions(admin, bootstrap_servers)
     missing = [
-        NewTopic(name, partitions, config=dict((confs or {}).get(name, APPEND_TIME)))
+        NewTopic(name, partitions, config=available((confs or {}).get(name, APPEND_TIME), bootstrap_servers))
         for name in names
         if name not in existing
     ]
@@ -75,6 +77,12 @@ def ensure_topics(
     wait_until(lambda: _partitions(admin, bootstrap_servers).keys() >= set(names), TIMEOUT_SECONDS, "the new topics")
     found = _partitions(admin, bootstrap_servers)
     return {name: found[name] for name in names}
+
+
+def available(conf: Mapping[str, str], bootstrap_servers: str) -> dict[str, str]:
+    """Return the settings of a topic that the service has. Azure Event Hubs lacks the clock and the record length."""
+    lacking = {CLOCK, MAX_BYTES} if EVENT_HUBS in bootstrap_servers else set()
+    return {name: value for name, value in conf.items() if name not in lacking}
 
 
 def keep_producer_times(bootstrap_servers: str, topics: Iterable[str]) -> None:
@@ -107,6 +115,6 @@ def _partitions(admin: AdminClient, bootstrap_servers: str) -> dict[str, int]:
     except KafkaException as error:
         raise RuntimeError(
             f"no broker responds at {bootstrap_servers!r}, so a query would wait without reporting an error; "
-            f"check KAFKA_BOOTSTRAP_SERVERS"
+            "check KAFKA_BOOTSTRAP_SERVERS and the login with `rtm doctor`"
         ) from error
     return {name: len(topic.partitions) for name, topic in topics.items()}

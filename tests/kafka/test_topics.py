@@ -4,9 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import Producer
 
+from spark_rtm.commands.template import job
 from spark_rtm.kafka import topics
 from spark_rtm.kafka.consumer import COMMITTED, UNCOMMITTED, consumer_from_start, is_at_end, read_topic
-from spark_rtm.kafka.topics import CLOCK, ensure_topics, require_append_time
+from spark_rtm.kafka.topics import CLOCK, REJECT_TOPIC, available, ensure_topics, require_append_time
 from tests.helpers import eventually, new_topic, produce
 
 services = pytest.mark.services
@@ -49,11 +50,23 @@ def test_topic_with_the_clock_of_the_senders_is_refused(kafka: str) -> None:
         require_append_time(kafka, [topic], "use another one")
 
 
-def test_absent_broker_is_an_error_instead_of_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_broker_is_an_error_instead_of_a_wait(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The job of a new project ends with this message before Spark starts, and the client logs nothing."""
     monkeypatch.setattr(topics, "LIST_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+    monkeypatch.setenv("CHECKPOINTS", "checkpoints")
 
-    with pytest.raises(RuntimeError, match=r"no broker responds at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
-        ensure_topics("127.0.0.1:1", ["any"], 1)
+    with pytest.raises(SystemExit, match=r"no broker responds at '127\.0\.0\.1:1'.*KAFKA_BOOTSTRAP_SERVERS"):
+        job.main()
+    assert ("", "") == capfd.readouterr()
+
+
+def test_settings_that_event_hubs_lacks_are_left_out() -> None:
+    conf = REJECT_TOPIC | {"cleanup.policy": "compact"}
+    assert {"cleanup.policy": "compact"} == available(conf, "ns.servicebus.windows.net:9093")
+    assert conf == available(conf, "broker:9092")
 
 
 @services

@@ -70,6 +70,10 @@ def main() -> None:
     """Keep the query running until Ctrl-C or SIGTERM. `keep` restarts it after a transient failure."""
     servers = required("KAFKA_BOOTSTRAP_SERVERS", "the address of your Kafka cluster")
     checkpoints = required("CHECKPOINTS", "a folder that all workers reach and that remains if a worker is lost")
+    try:  # before Spark starts, which takes seconds
+        ensure_topics(servers, [SOURCE, TARGET, REJECTS], PARTITIONS, login=login_of_environment()[1])
+    except (RuntimeError, ValueError) as error:
+        sys.exit(str(error))
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         spark = SparkSession.builder.getOrCreate()  # the session of the cluster
     else:
