@@ -33,7 +33,10 @@ def main() -> None:
                 follow(servers, job)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # `uv run` repeats Ctrl-C
             print("Stopping the job and the broker ...", flush=True)
-            job.wait()
+            try:
+                job.wait(60)
+            except subprocess.TimeoutExpired:  # only this program got Ctrl-C
+                job.terminate()
     sys.exit(job.returncode)
 
 
