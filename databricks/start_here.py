@@ -3,7 +3,7 @@
 # MAGIC # Real-time mode: the first hour
 # MAGIC
 # MAGIC The same query runs in real-time mode and in micro-batch mode, on the same records, and the last table compares the latencies.
-# MAGIC **Nobody has run this notebook on Databricks.** Our tests run its cells on open-source Spark 4.3.0 with a real Kafka broker. What it says about Databricks comes from its documentation, with dates in `references/`.
+# MAGIC **Nobody has run this notebook on Databricks.** Our tests run its cells on open-source Spark 4.3.0 with a real Kafka broker. What it says about Databricks comes from its documentation, with dates on the pages of the repository.
 # MAGIC
 # MAGIC Run the first two cells, fill in the fields at the top, then run the other cells.
 
@@ -154,7 +154,7 @@ while min(read(topic).count() for topic in targets.values()) < RECORDS:
     for query in (real_time, micro_batch):
         if query.exception():
             raise query.exception()
-    assert time.time() < deadline, "a query is active but slow; read references/debugging.md"
+    assert time.time() < deadline, "a query is active but slow; read the page Debugging"
 compared = latencies("real-time").union(latencies("micro-batch"))
 compared.show()
 
@@ -163,7 +163,7 @@ compared.show()
 # MAGIC %md
 # MAGIC ## 5. Stop both queries
 # MAGIC
-# MAGIC Otherwise they would occupy their task slots until the cluster ends. Next: the job of the bundle, and `references/production.md`, which explains each of its settings.
+# MAGIC Otherwise they would occupy their task slots until the cluster ends. Next: the job of the bundle, and the page Production, which explains each of its settings.
 
 # COMMAND ----------
 
