@@ -224,7 +224,7 @@ def _commands(query: StreamingQuery) -> Any:
         raise ControlError(f"query {query.name!r} has stopped, so it has no open batch; restart the query first")
     _wait_for_sources(query, commands)
     number, progress = commands.sources(str(query.runId)), query.lastProgress
-    if number < (len(progress.sources) if progress else 1):
+    if number < (len(progress.sources) if progress else 1) and str(query.runId) not in _HELD:  # `stop` releases them
         some = "only one source" if number else "no source"
         raise ControlError(
             f"{some} of query {query.name!r} supports commands, so its batch cannot be ended; read each with the "
