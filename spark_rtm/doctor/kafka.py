@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_rtm import how
+from spark_rtm.inspect.sources import topics_of
 from spark_rtm.realtime.login import MODULES
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ LOGIN_SECONDS, ANSWER_SECONDS = 10.0, 10.0
 WORD = r"""\b{}\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))"""
 CLOCK, APPEND_TIME = "message.timestamp.type", "LogAppendTime"
 SERVERS = "kafka.bootstrap.servers"
+FINAL = {"_AUTHENTICATION", "_SSL", "_RESOLVE", "_ALL_BROKERS_DOWN"}
+"""Errors of the client that remain after further attempts."""
 FINE, PROBLEM, SKIPPED = "fine", "problem", "not checked"
 
 
@@ -117,21 +119,11 @@ def _connected(properties: Mapping[str, str]) -> tuple[Any, dict[str, int]]:
     errors: list[KafkaError] = []
     silent = logging.getLogger(f"{__name__}.silent")
     silent.disabled = True
-    end = time.monotonic() + LOGIN_SECONDS
     try:
         conf: dict[str, Any] = {**properties, "error_cb": errors.append}
         admin = AdminClient(conf, logger=silent)
-        while True:
-            try:
-                topics = admin.list_topics(timeout=1).topics  # a short call, because Ctrl-C does not end it
-                return admin, {name: len(topic.partitions) for name, topic in topics.items()}
-            except KafkaException:
-                admin.poll(0)
-                # These errors remain after further attempts.
-                if time.monotonic() > end or {"_AUTHENTICATION", "_SSL", "_RESOLVE", "_ALL_BROKERS_DOWN"} & {
-                    error.name() for error in errors
-                }:
-                    raise
+        topics = topics_of(admin, LOGIN_SECONDS, lambda: bool(FINAL & {error.name() for error in errors}))
+        return admin, {name: len(topic.partitions) for name, topic in topics.items()}
     except KafkaException:
         reasons = [each.str() for each in errors if each.name() != "_ALL_BROKERS_DOWN"]
         reasons += ["the server does not answer, or it requires TLS"]

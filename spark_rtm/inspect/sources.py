@@ -7,7 +7,7 @@ offsets. This command also reads damaged checkpoints and object stores. Querying
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ def partitions_of(
     try:
         admin = AdminClient({**connection.properties(), "log_level": "0"})
         # Request metadata for all topics, because a request for a single topic could create the topic.
-        known = _topics(admin, KafkaException)
+        known = topics_of(admin, TIMEOUT_SECONDS)
         wanted = [
             TopicPartition(topic, number) for topic in topics if topic in known for number in known[topic].partitions
         ]
@@ -100,14 +100,22 @@ def partitions_of(
     return found
 
 
-def _topics(admin: "AdminClient", error: type[Exception]) -> Mapping[str, Any]:
-    end = time.monotonic() + TIMEOUT_SECONDS
+def topics_of(admin: "AdminClient", seconds: float, is_final: Callable[[], bool] = lambda: False) -> Mapping[str, Any]:
+    """
+    Return the cluster's topics by name. Ctrl-C ends the wait within a second.
+
+    Raises KafkaException after `seconds`, or as soon as an attempt fails and `is_final` returns True.
+    """
+    from confluent_kafka import KafkaException  # noqa: PLC0415
+
+    end = time.monotonic() + seconds
     while True:
         try:
             # A short call, because Ctrl-C does not end it.
-            return admin.list_topics(timeout=min(1, TIMEOUT_SECONDS)).topics
-        except error:
-            if time.monotonic() > end:
+            return admin.list_topics(timeout=min(1, seconds)).topics
+        except KafkaException:
+            admin.poll(0)  # calls the client's error callback
+            if time.monotonic() > end or is_final():
                 raise
 
 
